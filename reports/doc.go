@@ -1,0 +1,2 @@
+// Package reports renders the results of an experiment as Markdown, JSON and figures.
+package reports
