@@ -1,6 +1,11 @@
 package experiment
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Order names how the arm order inside the pairs is drawn.
 type Order string
@@ -8,10 +13,15 @@ type Order string
 // Orders. Each names the set of assignments that the schedule is drawn from.
 const (
 	OrderSlotBalanced Order = "slot-balanced" // each daily position is treatment-first on ⌊D/2⌋ or ⌈D/2⌉ days
-	OrderDayBalanced  Order = "day-balanced"  // half of each day's pairs are treatment-first
+	OrderDayBalanced  Order = "day-balanced"  // ⌊P/2⌋ or ⌈P/2⌉ of each day's P pairs are treatment-first
 	OrderCoin         Order = "coin"          // a fair coin for each pair
 	OrderAlternating  Order = "alternating"   // arms simply alternate; two mirror members, no p-value
 )
+
+// Orders returns every order, the default first.
+func Orders() []Order {
+	return []Order{OrderSlotBalanced, OrderDayBalanced, OrderCoin, OrderAlternating}
+}
 
 // BurnInScope says which blocks lose their burn-in.
 type BurnInScope string
@@ -22,10 +32,24 @@ const (
 	BurnInChangeover BurnInScope = "changeover" // only blocks that follow another arm, the first block, and blocks after a gap
 )
 
+// BurnInScopes returns every scope, the default first.
+func BurnInScopes() []BurnInScope { return []BurnInScope{BurnInBlock, BurnInChangeover} }
+
 // Arms names the two arms of an experiment.
 type Arms struct {
 	Control   string
 	Treatment string
+}
+
+// Validate reports arms that are empty or the same.
+func (a Arms) Validate() error {
+	switch {
+	case a.Control == "" || a.Treatment == "":
+		return errors.New("arms: control and treatment must both be named")
+	case a.Control == a.Treatment:
+		return fmt.Errorf("arms: control and treatment are both %q; an A/A experiment needs two names", a.Control)
+	}
+	return nil
 }
 
 // Design is what the plan is drawn from. Blocks divide a day, pairs are adjacent blocks of one day.
@@ -38,4 +62,77 @@ type Design struct {
 	Order       Order
 	PerModel    []string // models with a schedule of their own; empty: one schedule for all
 	Seed        uint64
+}
+
+// DefaultDesign returns the published design: one week of 3-hour blocks with one hour of burn-in.
+func DefaultDesign() Design {
+	return Design{
+		Start:       time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC),
+		Days:        7,
+		Block:       3 * time.Hour,
+		BurnIn:      time.Hour,
+		BurnInScope: BurnInBlock,
+		Order:       OrderSlotBalanced,
+		Seed:        1,
+	}
+}
+
+const day = 24 * time.Hour
+
+// End returns the instant after the last block.
+func (d Design) End() time.Time { return d.Start.AddDate(0, 0, d.Days) }
+
+// Slots returns the number of blocks in a day.
+func (d Design) Slots() int { return int(day / d.Block) }
+
+// Problem is one fault of a design, with the field that has it.
+type Problem struct {
+	Field  string // start, days, block, burn_in, burn_in_scope, order
+	Reason string
+}
+
+func (p Problem) Error() string { return "design: " + p.Field + ": " + p.Reason }
+
+// Problems returns everything that is wrong with the design.
+func (d Design) Problems() []Problem {
+	var ps []Problem
+	add := func(field, format string, args ...any) {
+		ps = append(ps, Problem{field, fmt.Sprintf(format, args...)})
+	}
+	if start := d.Start.UTC(); !start.Equal(start.Truncate(day)) {
+		add("start", "%s is not a UTC midnight", start.Format(time.RFC3339))
+	}
+	if d.Days < 1 || d.Days > 3660 {
+		add("days", "%d is not in 1…3660", d.Days)
+	}
+	switch {
+	case d.Block <= 0:
+		add("block", "%s is not positive", d.Block)
+	case day%d.Block != 0:
+		add("block", "%s does not divide a day", d.Block)
+	case (day/d.Block)%2 != 0:
+		add("block", "%s gives %d blocks a day, which cannot be matched in pairs", d.Block, day/d.Block)
+	}
+	switch {
+	case d.BurnIn < 0:
+		add("burn_in", "%s is negative", d.BurnIn)
+	case d.Block > 0 && d.BurnIn >= d.Block:
+		add("burn_in", "%s leaves nothing of a block of %s", d.BurnIn, d.Block)
+	}
+	if !slices.Contains(BurnInScopes(), d.BurnInScope) {
+		add("burn_in_scope", "%q is not one of %q", d.BurnInScope, BurnInScopes())
+	}
+	if !slices.Contains(Orders(), d.Order) {
+		add("order", "%q is not one of %q", d.Order, Orders())
+	}
+	return ps
+}
+
+// Validate returns all Problems joined, or nil.
+func (d Design) Validate() error {
+	var errs []error
+	for _, p := range d.Problems() {
+		errs = append(errs, p)
+	}
+	return errors.Join(errs...)
 }
