@@ -74,7 +74,7 @@ type Design struct {
 	Pairs          int       `json:"pairs"`         // planned
 	Blocks         int       `json:"blocks"`        // planned
 	BlocksControl  int       `json:"blocks_control"`
-	PairsTreatment int       `json:"pairs_treatment_first"` // pairs whose treatment block came first
+	TreatmentFirst int       `json:"treatment_first"` // pairs whose treatment block came first
 }
 
 // Method says how the intervals were made.

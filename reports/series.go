@@ -86,11 +86,11 @@ type Comparison struct {
 
 // ComparisonRow is one metric's overall relative effect in both reports.
 type ComparisonRow struct {
-	Metric   string       `json:"metric"`
-	Here     stats.Effect `json:"here"`
-	There    stats.Effect `json:"there"`
-	Verdict  string       `json:"verdict"`       // here
-	VerdictT string       `json:"verdict_there"` // there
+	Metric       string       `json:"metric"`
+	Here         stats.Effect `json:"here"`
+	There        stats.Effect `json:"there"`
+	Verdict      string       `json:"verdict"`       // here
+	VerdictThere string       `json:"verdict_there"` // there
 }
 
 // HistoryPoint is one metric's overall relative effect as an earlier report gave it.
