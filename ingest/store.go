@@ -1,0 +1,120 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/marcboeker/go-duckdb"
+)
+
+// ErrLocked is wrapped by the error of Open when another process has the file open. The message names the
+// process when DuckDB knows it.
+var ErrLocked = errors.New("locked by another process")
+
+// Options of a store. See DefaultOptions.
+type Options struct {
+	Memory   string // most memory that DuckDB may use, such as "1GiB"
+	Threads  int    // of DuckDB; ≤ 0: all processors
+	ReadOnly bool   // refuse to write; several processes may read one file
+	TempDir  string // where DuckDB spills; "" is beside the file
+}
+
+// DefaultOptions returns a writable store with 1 GiB for DuckDB and all processors.
+func DefaultOptions() Options { return Options{Memory: "1GiB"} }
+
+// memoryPattern is what DuckDB takes as a size.
+var memoryPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$`)
+
+// Validate reports options that DuckDB would refuse.
+func (o Options) Validate() error {
+	if o.Memory != "" && !memoryPattern.MatchString(o.Memory) {
+		return fmt.Errorf("memory: %q is not a size such as 512MiB or 2GiB", o.Memory)
+	}
+	return nil
+}
+
+// Store is a DuckDB file with the tables of switchback. Its methods may be called by several goroutines.
+type Store struct {
+	path string
+	db   *sql.DB
+}
+
+// Open opens the DuckDB file at path and makes its tables when it is new. The error wraps ErrLocked when
+// another process holds the file.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	dsn, err := dataSource(path, o)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	connector, err := duckdb.NewConnector(dsn, nil)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	db := sql.OpenDB(connector)
+	if err := ensureSchema(ctx, db, o.ReadOnly); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return &Store{path: path, db: db}, nil
+}
+
+// dataSource builds the name that the driver takes: a path, then settings as a URL query.
+func dataSource(path string, o Options) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if strings.ContainsAny(abs, "?%#") {
+		return "", errors.New("the path of a DuckDB file cannot hold '?', '%' or '#'")
+	}
+	threads := o.Threads
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	temp := o.TempDir
+	if temp == "" {
+		temp = abs + ".tmp"
+	}
+	settings := url.Values{
+		"threads":        {strconv.Itoa(threads)},
+		"temp_directory": {temp},
+		// Sums are exact in any order, so a load need not keep the order of the rows.
+		"preserve_insertion_order": {"false"},
+	}
+	if o.Memory != "" {
+		settings.Set("memory_limit", strings.ReplaceAll(o.Memory, " ", ""))
+	}
+	if o.ReadOnly {
+		settings.Set("access_mode", "read_only")
+	}
+	return abs + "?" + settings.Encode(), nil
+}
+
+// lockHolder finds the process in DuckDB's message about a lock.
+var lockHolder = regexp.MustCompile(`Conflicting lock is held in (.*?\(PID \d+\))`)
+
+func openError(path string, err error) error {
+	if !strings.Contains(err.Error(), "Could not set lock") {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	if m := lockHolder.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("open %s: %w: %s", path, ErrLocked, m[1])
+	}
+	return fmt.Errorf("open %s: %w", path, ErrLocked)
+}
+
+// Path returns the path that the store was opened with.
+func (s *Store) Path() string { return s.path }
+
+// Close writes everything to the file and closes it.
+func (s *Store) Close() error { return s.db.Close() }
