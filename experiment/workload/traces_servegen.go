@@ -1,0 +1,149 @@
+package workload
+
+import (
+	"bufio"
+	"embed"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+//go:embed data/*.csv data/*.zst data/NOTICE.md
+var files embed.FS
+
+// traceNames are the traces in the order of [Traces].
+func traceNames() []string { return []string{"m-large", "m-mid", "m-small", "deepseek-r1"} }
+
+// Traces returns four real traces of a model service, in this order: "m-large", "m-mid" and "m-small" (14 days
+// each) and "deepseek-r1" (one day). They are decoded at every call (about 0.1 s in all), so keep the result.
+// Source: ServeGen (Xiang et al., NSDI 2026); data/NOTICE.md says what was derived.
+func Traces() ([]Trace, error) {
+	traces := make([]Trace, 0, 4)
+	for _, name := range traceNames() {
+		t, err := loadTrace(name)
+		if err != nil {
+			return nil, fmt.Errorf("load trace %s: %w", name, err)
+		}
+		traces = append(traces, t)
+	}
+	return traces, nil
+}
+
+// loadTrace decodes one embedded trace: lines "client,field,value,value,…" with one value for each window, sorted
+// by client; an empty value is a window without requests.
+func loadTrace(name string) (Trace, error) {
+	r, err := open("servegen-" + name + ".csv.zst")
+	if err != nil {
+		return Trace{}, err
+	}
+	defer r.Close()
+	t := Trace{Name: name}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		if err := t.add(lines.Text()); err != nil {
+			return Trace{}, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	return t, lines.Err()
+}
+
+// add puts one line of the file into the trace.
+func (t *Trace) add(line string) error {
+	id, rest, _ := strings.Cut(line, ",")
+	field, cells, found := strings.Cut(rest, ",")
+	client, err := strconv.Atoi(id)
+	if err != nil || !found {
+		return fmt.Errorf("not client,field,values: %.40q", line)
+	}
+	windows := strings.Count(cells, ",") + 1
+	if field == "requests" { // the first line of each client
+		t.Windows = windows
+		t.Clients = append(t.Clients, Client{
+			ID:       client,
+			Rate:     make([]float32, windows),
+			CV:       make([]float32, windows),
+			WeibullK: make([]float32, windows),
+		})
+	}
+	if len(t.Clients) == 0 || t.Clients[len(t.Clients)-1].ID != client {
+		return fmt.Errorf("client %d has no requests", client)
+	}
+	put, err := t.Clients[len(t.Clients)-1].series(field, windows)
+	if err != nil {
+		return fmt.Errorf("client %d: %w", client, err)
+	}
+	for i := range windows {
+		var cell string
+		cell, cells, _ = strings.Cut(cells, ",")
+		if cell == "" {
+			continue
+		}
+		x, err := strconv.ParseFloat(cell, 32)
+		if err != nil {
+			return fmt.Errorf("client %d: %s of window %d: %w", client, field, i, err)
+		}
+		put(i, float32(x))
+	}
+	return nil
+}
+
+// series returns where the values of a field go.
+func (c *Client) series(field string, windows int) (func(int, float32), error) {
+	switch field {
+	case "requests":
+		return func(i int, x float32) { c.Rate[i] = x / WindowSeconds }, nil
+	case "cv":
+		return func(i int, x float32) { c.CV[i] = x }, nil
+	case "weibull_k":
+		return func(i int, x float32) { c.WeibullK[i] = x }, nil
+	}
+	kind, stat, _ := strings.Cut(field, "_")
+	dst, ok := map[string]*[]Quantiles{"input": &c.Input, "output": &c.Output, "reason": &c.ReasonRatio}[kind]
+	if !ok {
+		return nil, fmt.Errorf("unknown field %q", field)
+	}
+	if *dst == nil {
+		*dst = make([]Quantiles, windows)
+		c.HasTokens = true
+	}
+	q := *dst
+	switch stat {
+	case "mean":
+		return func(i int, x float32) { q[i].Mean = x }, nil
+	case "p5":
+		return func(i int, x float32) { q[i].P5 = x }, nil
+	case "p25":
+		return func(i int, x float32) { q[i].P25 = x }, nil
+	case "p50":
+		return func(i int, x float32) { q[i].P50 = x }, nil
+	case "p75":
+		return func(i int, x float32) { q[i].P75 = x }, nil
+	case "p90":
+		return func(i int, x float32) { q[i].P90 = x }, nil
+	case "p95":
+		return func(i int, x float32) { q[i].P95 = x }, nil
+	case "p99":
+		return func(i int, x float32) { q[i].P99 = x }, nil
+	}
+	return nil, fmt.Errorf("unknown field %q", field)
+}
+
+// open returns the content of an embedded file, decompressed when its name ends in .zst.
+func open(name string) (io.ReadCloser, error) {
+	f, err := files.Open("data/" + name)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(name, ".zst") {
+		return f, nil
+	}
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	return z.IOReadCloser(), nil
+}
