@@ -1,0 +1,56 @@
+package router
+
+// terms are the parts of one endpoint's Routing Cost, in USD for one request of the estimated size.
+type terms struct {
+	price     float64 // effective price
+	wait      float64 // throughput term: the whole wait at the model's rate
+	ttft      float64 // the wait for the first token, charged again
+	rateLimit float64
+	works     float64 // quality ÷ (1 + penalty × error rate)
+	cost      float64 // (price + wait + ttft + rateLimit) ÷ works
+}
+
+// rates turn waiting and rejections into USD for one model and size of request.
+type rates struct {
+	secondUSD     float64 // per second of the whole wait
+	ttftUSD       float64 // per second until the first token
+	rateLimitUSD  float64 // per 429
+	input, output float64 // estimated tokens of the request
+}
+
+// effectivePrice is what the endpoint charges for a request of the size, at its real rate of cache reads and writes.
+func effectivePrice(p *Price, s *signals, input, output float64) float64 {
+	fresh := 1 - s.cacheHit - s.cacheWrite
+	return input*(fresh*p.Input+s.cacheHit*p.CacheRead+s.cacheWrite*p.CacheWrite) + output*p.Output
+}
+
+// ratesFor derives the model's rates from what its endpoints charge and how fast they are, unless the configuration states them.
+func (c *CostConfig) ratesFor(medianPrice float64, y *Typical, input, output float64) rates {
+	r := rates{c.WaitUSD, c.TTFTUSD, c.RateLimitUSD, input, output}
+	if r.secondUSD == 0 {
+		r.secondUSD = c.Throughput * medianPrice / (output * y.SecondsPerToken)
+	}
+	if r.ttftUSD == 0 {
+		r.ttftUSD = c.TTFT * medianPrice / y.TTFT
+	}
+	if r.rateLimitUSD == 0 {
+		r.rateLimitUSD = c.RateLimit * medianPrice
+	}
+	return r
+}
+
+// routingCost is what a good answer from the endpoint costs.
+func (c *CostConfig) routingCost(price float64, s *signals, r *rates) terms {
+	t := terms{
+		price:     price,
+		wait:      r.secondUSD * r.output * s.secondsPerToken,
+		ttft:      r.ttftUSD * s.ttft,
+		rateLimit: r.rateLimitUSD * s.rateLimited,
+		works:     (1 - c.BadToolCalls*s.badTools) / (1 + c.ErrorPenalty*s.errorRate),
+	}
+	t.cost = (t.price + t.wait + t.ttft + t.rateLimit) / max(t.works, leastWorks)
+	return t
+}
+
+// leastWorks keeps the Routing Cost of an endpoint that never works finite.
+const leastWorks = 1e-3

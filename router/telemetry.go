@@ -1,0 +1,155 @@
+package router
+
+import "math"
+
+// sums are one endpoint's outcomes. Every number is a sum of contributions weighted by exp(age of the telemetry at the outcome ÷ memory):
+// forward decay (Cormode et al. 2009). Old contributions fade because new ones weigh more, so nothing has to be touched as time
+// passes, ratios of sums need no correction, and a sum ÷ the weight of now is the usual exponentially fading sum.
+type sums struct {
+	// Faded by TelemetryConfig.Memory.
+	answered  float64 // attempts that succeeded
+	failed    float64 // attempts that failed by the endpoint's fault
+	rejected  float64 // attempts answered by a 429
+	started   float64 // attempts with a first token …
+	ttft      float64 // … and their seconds until then
+	tokens    float64 // output tokens of successes …
+	seconds   float64 // … and their whole seconds
+	toolCalls float64 // answers that called a tool …
+	badTools  float64 // … not well formed
+
+	// Faded by TelemetryConfig.PriceMemory.
+	input   float64 // tokens of successes …
+	cached  float64 // … read from the prompt cache
+	written float64 // … written to it
+
+	// Faded by TelemetryConfig.RecentMemory.
+	recentAnswered float64
+	recentFailed   float64
+	recentRejected float64
+	recentStarted  float64
+	recentTTFT     float64
+}
+
+// size is what requests of one size class were like, faded by TelemetryConfig.PriceMemory.
+type size struct {
+	requests, input, output float64
+}
+
+// weights are what one outcome weighs now, per memory.
+type weights struct {
+	usual, price, recent float64
+}
+
+// telemetry holds the sums of a model's endpoints.
+type telemetry struct {
+	cfg       *TelemetryConfig
+	epoch     Instant // age 0
+	rate      weights // 1 ÷ memory, per µs
+	endpoints []sums
+	sizes     []size // by class; the last is the whole model
+}
+
+// rebaseAge is how many of the shortest memories the telemetry may age before its epoch moves, far from overflow.
+const rebaseAge = 256
+
+func newTelemetry(cfg *TelemetryConfig, n int) telemetry {
+	return telemetry{
+		cfg:       cfg,
+		rate:      weights{1 / float64(cfg.Memory), 1 / float64(cfg.PriceMemory), 1 / float64(cfg.RecentMemory)},
+		endpoints: make([]sums, n),
+		sizes:     make([]size, len(cfg.SizeClasses)+2),
+	}
+}
+
+// class is the size class of a prompt; unknown sizes have the whole model's.
+func (t *telemetry) class(tokens int) int {
+	if tokens <= 0 {
+		return len(t.sizes) - 1
+	}
+	for i, limit := range t.cfg.SizeClasses {
+		if tokens < limit {
+			return i
+		}
+	}
+	return len(t.sizes) - 2
+}
+
+// weigh returns the weights of now.
+func (t *telemetry) weigh(now Instant) weights {
+	age := float64(now - t.epoch)
+	if age*max(t.rate.usual, t.rate.price, t.rate.recent) > rebaseAge {
+		t.rebase(now)
+		age = 0
+	}
+	return weights{math.Exp(age * t.rate.usual), math.Exp(age * t.rate.price), math.Exp(age * t.rate.recent)}
+}
+
+// rebase moves the epoch to now.
+func (t *telemetry) rebase(now Instant) {
+	age := float64(now - t.epoch)
+	fade := weights{math.Exp(-age * t.rate.usual), math.Exp(-age * t.rate.price), math.Exp(-age * t.rate.recent)}
+	for i := range t.endpoints {
+		s := &t.endpoints[i]
+		for _, v := range []*float64{&s.answered, &s.failed, &s.rejected, &s.started, &s.ttft, &s.tokens, &s.seconds, &s.toolCalls, &s.badTools} {
+			*v *= fade.usual
+		}
+		for _, v := range []*float64{&s.input, &s.cached, &s.written} {
+			*v *= fade.price
+		}
+		for _, v := range []*float64{&s.recentAnswered, &s.recentFailed, &s.recentRejected, &s.recentStarted, &s.recentTTFT} {
+			*v *= fade.recent
+		}
+	}
+	for i := range t.sizes {
+		t.sizes[i].requests *= fade.price
+		t.sizes[i].input *= fade.price
+		t.sizes[i].output *= fade.price
+	}
+	t.epoch = now
+}
+
+// add counts an outcome of the endpoint.
+func (t *telemetry) add(w weights, endpoint int32, o *Outcome) {
+	s := &t.endpoints[endpoint]
+	switch o.Kind {
+	case OutcomeOK:
+		s.answered += w.usual
+		s.recentAnswered += w.recent
+		t.addStart(s, w, o)
+		s.tokens += w.usual * float64(o.Output)
+		s.seconds += w.usual * o.Duration.Seconds()
+		s.input += w.price * float64(o.Input)
+		s.cached += w.price * float64(o.Cached)
+		s.written += w.price * float64(o.Written)
+		for _, c := range [...]int{t.class(o.Input), len(t.sizes) - 1} {
+			z := &t.sizes[c]
+			z.requests += w.price
+			z.input += w.price * float64(o.Input)
+			z.output += w.price * float64(o.Output)
+		}
+		if o.ToolCall {
+			s.toolCalls += w.usual
+			if !o.ToolCallOK {
+				s.badTools += w.usual
+			}
+		}
+	case OutcomeMidstream:
+		t.addStart(s, w, o)
+		fallthrough
+	case OutcomeError:
+		s.failed += w.usual
+		s.recentFailed += w.recent
+	case OutcomeRateLimited:
+		s.rejected += w.usual
+		s.recentRejected += w.recent
+	case OutcomeNeutral:
+	}
+}
+
+func (t *telemetry) addStart(s *sums, w weights, o *Outcome) {
+	ttft := o.TTFT.Seconds()
+	s.started += w.usual
+	s.ttft += w.usual * ttft
+	s.recentStarted += w.recent
+	s.recentTTFT += w.recent * ttft
+}

@@ -1,0 +1,73 @@
+package router
+
+// Instant is a point in time in microseconds since an epoch that the caller chooses. The package never reads a clock.
+type Instant int64
+
+// Micros is a length of time in microseconds.
+type Micros int64
+
+// Lengths of time.
+const (
+	Millisecond Micros = 1000
+	Second             = 1000 * Millisecond
+	Minute             = 60 * Second
+)
+
+// Seconds is the length in seconds.
+func (m Micros) Seconds() float64 { return float64(m) * 1e-6 }
+
+// Price is what an endpoint charges, in USD per token.
+type Price struct {
+	Input      float64
+	Output     float64
+	CacheRead  float64 // Input when the endpoint gives no discount
+	CacheWrite float64 // Input when writing costs nothing extra
+}
+
+// Endpoint is what is fixed and known of one provider's offer of one model.
+type Endpoint struct {
+	Slug     string // "deepinfra/fp8"
+	Provider string // base slug, "deepinfra"
+	Price    Price
+	CacheTTL Micros // how long the provider keeps a prompt cache; 0 = unknown
+}
+
+// OutcomeKind classifies how an attempt ended.
+type OutcomeKind uint8
+
+// Outcome kinds.
+const (
+	OutcomeOK          OutcomeKind = iota
+	OutcomeRateLimited             // HTTP 429: out of capacity, kept apart from errors
+	OutcomeError                   // a failure that counts against the endpoint, before the first token
+	OutcomeMidstream               // a failure that counts against the endpoint, after the first token
+	OutcomeNeutral                 // does not count: caller's error, moderation, disconnect
+)
+
+// Outcome is what the router learns from one attempt.
+type Outcome struct {
+	Kind       OutcomeKind
+	TTFT       Micros // start of the attempt → first token; only for OutcomeOK and OutcomeMidstream
+	Duration   Micros // whole attempt
+	RetryAfter Micros // 0 = not stated
+	Input      int    // tokens, cached and written included
+	Cached     int    // read from the endpoint's prompt cache
+	Written    int    // written to the endpoint's prompt cache at its write price
+	Output     int
+	ToolCall   bool // the answer called a tool …
+	ToolCallOK bool // … and the call was well formed
+}
+
+// Request is what the router knows of a request when it decides.
+type Request struct {
+	InputTokens int // estimate of the prompt's length; 0 = unknown
+	Tools       bool
+	Pin         Pin
+	Excluded    Set // endpoints that the request's filters rule out
+}
+
+// Decision is the answer to one request or one retry.
+type Decision struct {
+	Endpoint int32 // index of the endpoint to try; −1 when none is left
+	Pinned   bool  // the conversation stayed where it was
+}
