@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/marcboeker/go-duckdb"
 )
@@ -45,6 +46,8 @@ func (o Options) Validate() error {
 type Store struct {
 	path string
 	db   *sql.DB
+
+	loading sync.Mutex // held by a load: one writes at a time
 }
 
 // Open opens the DuckDB file at path and makes its tables when it is new. The error wraps ErrLocked when

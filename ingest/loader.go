@@ -1,0 +1,310 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/arrow/memory/mallocator"
+
+	"switchback/experiment"
+)
+
+// SourceDrive is requests.source of rows that the drive made.
+const SourceDrive = "switchback"
+
+// DriveFile is the name in `loads` that the rows of a drive stand under.
+const DriveFile = "drive"
+
+// LoadInfo says what a load is, for its row in `loads`.
+type LoadInfo struct {
+	File    string    // path of the log, or DriveFile
+	Format  string    // name of the log format, or SourceDrive
+	Hash    string    // of the decompressed bytes, or of what the rows follow from
+	Bytes   int64     // decompressed size, 0 for a drive
+	Now     time.Time // when the load happens
+	Replace bool      // drop the rows of earlier loads of File in the same transaction
+}
+
+// LoadRow is what a finished load put into `loads`.
+type LoadRow struct {
+	LoadID     string
+	Rows       int64 // requests
+	Rejects    int64
+	Skipped    int64 // records that are no requests
+	Duplicates int64 // rows that were there already or twice in the file
+}
+
+// Loader streams batches into the DuckDB file in one transaction: all of them arrive with Commit, or none.
+// One goroutine uses it at a time.
+type Loader struct {
+	store *Store
+	ctx   context.Context
+	conn  *sql.Conn
+	info  LoadInfo
+	row   LoadRow
+	notes string // for a reader of `loads`
+	alloc *mallocator.Mallocator
+	err   error // first failure; the load can only be aborted then
+	done  bool
+
+	requests *recordBuilder[experiment.Request]
+	sending  *insertion // INSERT that is reading requests, nil between two
+	attempts *sideTable[experiment.Attempt]
+	rejects  *sideTable[rejected]
+}
+
+// NewLoader begins a load. It must end with Commit or Abort; a second one waits for that.
+func (s *Store) NewLoader(ctx context.Context, info LoadInfo) (*Loader, error) {
+	s.loading.Lock()
+	l, err := s.newLoader(ctx, info)
+	if err != nil {
+		s.loading.Unlock()
+		return nil, fmt.Errorf("load %s: %w", info.File, err)
+	}
+	return l, nil
+}
+
+func (s *Store) newLoader(ctx context.Context, info LoadInfo) (*Loader, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &Loader{store: s, ctx: ctx, conn: conn, info: info, alloc: mallocator.NewMallocator()}
+	if err := l.begin(); err != nil {
+		return nil, errors.Join(err, l.rollback(), conn.Close())
+	}
+	l.requests = newRecordBuilder(memory.Allocator(l.alloc), loadedRequestColumns(l.row.LoadID, info.Format != SourceDrive))
+	l.attempts = newSideTable("attempts", l.alloc, loadedAttemptColumns(l.row.LoadID))
+	l.rejects = newSideTable("rejects", l.alloc, rejectColumns(l.row.LoadID))
+	return l, nil
+}
+
+func (l *Loader) begin() error {
+	if _, err := l.conn.ExecContext(l.ctx, "BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	const next = "SELECT CAST(coalesce(max(CAST(load_id AS BIGINT)), 0) + 1 AS VARCHAR) FROM loads"
+	if err := l.conn.QueryRowContext(l.ctx, next).Scan(&l.row.LoadID); err != nil {
+		return err
+	}
+	if l.info.Replace {
+		return dropLoads(l.ctx, l.conn, "file = ?", l.info.File)
+	}
+	return nil
+}
+
+// dropLoads deletes everything that came with the loads that a condition on `loads` selects.
+func dropLoads(ctx context.Context, conn *sql.Conn, condition string, args ...any) error {
+	for _, table := range []string{"requests", "attempts", "rejects", "loads"} {
+		statement := fmt.Sprintf("DELETE FROM %s WHERE load_id IN (SELECT load_id FROM loads WHERE %s)", table, condition)
+		if _, err := conn.ExecContext(ctx, statement, args...); err != nil {
+			return fmt.Errorf("replace earlier rows in %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// Write adds a batch to the load. The batch may be reused when Write returns.
+func (l *Loader) Write(b *experiment.Batch) error {
+	if l.done {
+		return errors.New("load: write after the end of the load")
+	}
+	if l.err == nil {
+		l.err = l.write(b)
+	}
+	return l.err
+}
+
+func (l *Loader) write(b *experiment.Batch) error {
+	l.row.Rows += int64(len(b.Requests))
+	for rest := b.Requests; len(rest) > 0; {
+		var err error
+		if rest, err = l.requests.append(rest); err != nil {
+			return fmt.Errorf("load %s: %w", l.info.File, err)
+		}
+		if l.requests.full() {
+			if err := l.send(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.attempts.append(b.Attempts); err != nil {
+		return fmt.Errorf("load %s: %w", l.info.File, err)
+	}
+	return l.spill()
+}
+
+// reject keeps a line that cannot be read.
+func (l *Loader) reject(r rejected) error {
+	l.row.Rejects++
+	if err := l.rejects.append([]rejected{r}); err != nil {
+		return err
+	}
+	return l.spill()
+}
+
+// spill ends the running INSERT to write the side tables when they have grown: a connection runs one statement
+// at a time.
+func (l *Loader) spill() error {
+	if l.attempts.rows+l.rejects.rows < sideRows {
+		return nil
+	}
+	return l.flush()
+}
+
+func (l *Loader) flush() error {
+	if l.requests.rows > 0 {
+		if err := l.send(); err != nil {
+			return err
+		}
+	}
+	if err := l.finishInsert(); err != nil {
+		return err
+	}
+	if err := l.attempts.insert(l.ctx, l.conn); err != nil {
+		return err
+	}
+	return l.rejects.insert(l.ctx, l.conn)
+}
+
+// send hands the collected requests to the running INSERT and starts one when none runs.
+func (l *Loader) send() error {
+	if l.sending == nil {
+		l.sending = startInsert(l.ctx, l.conn, "requests", l.requests.schema)
+	}
+	return l.sending.send(l.requests.finish())
+}
+
+func (l *Loader) finishInsert() error {
+	if l.sending == nil {
+		return nil
+	}
+	sending := l.sending
+	l.sending = nil
+	return sending.finish()
+}
+
+// Commit writes the row in `loads` and makes the load visible.
+func (l *Loader) Commit() (LoadRow, error) {
+	if l.done {
+		return l.row, errors.New("load: commit after the end of the load")
+	}
+	if l.err == nil {
+		l.err = l.commit()
+	}
+	if l.err != nil {
+		err := l.err
+		return l.row, errors.Join(err, l.Abort())
+	}
+	return l.row, l.close()
+}
+
+func (l *Loader) commit() error {
+	if err := l.flush(); err != nil {
+		return err
+	}
+	now := l.info.Now.UTC().Truncate(time.Microsecond)
+	_, err := l.conn.ExecContext(l.ctx, "INSERT INTO loads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		l.row.LoadID, l.info.File, l.info.Format, l.info.Hash, l.info.Bytes, l.row.Rows, l.row.Rejects,
+		l.row.Skipped, l.row.Duplicates, l.notes, now)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", l.info.File, err)
+	}
+	if _, err := l.conn.ExecContext(l.ctx, "COMMIT"); err != nil {
+		return fmt.Errorf("load %s: commit: %w", l.info.File, err)
+	}
+	return nil
+}
+
+// Abort ends the load and leaves nothing of it. After Commit it does nothing.
+func (l *Loader) Abort() error {
+	if l.done {
+		return nil
+	}
+	if l.sending != nil {
+		l.sending.abort()
+		l.sending = nil
+	}
+	return errors.Join(l.rollback(), l.close())
+}
+
+// rollback runs without the load's context, which may be what ended the load.
+func (l *Loader) rollback() error {
+	_, err := l.conn.ExecContext(context.WithoutCancel(l.ctx), "ROLLBACK")
+	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
+		return nil
+	}
+	return err
+}
+
+func (l *Loader) close() error {
+	l.done = true
+	l.requests.release()
+	l.attempts.release()
+	l.rejects.release()
+	err := l.conn.Close()
+	l.store.loading.Unlock()
+	return err
+}
+
+// insertion is an INSERT that runs in its own goroutine and reads the records that are sent to it.
+type insertion struct {
+	records chan arrow.Record
+	stop    chan struct{}
+	ended   chan struct{} // closed when err is set
+	err     error
+}
+
+func startInsert(ctx context.Context, conn *sql.Conn, table string, schema *arrow.Schema) *insertion {
+	in := &insertion{records: make(chan arrow.Record, 4), stop: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		defer close(in.ended)
+		in.err = insertRecords(ctx, conn, table, &recordStream{schema: schema, records: in.records, stop: in.stop})
+	}()
+	return in
+}
+
+func (in *insertion) send(record arrow.Record) error {
+	select {
+	case in.records <- record:
+		return nil
+	case <-in.ended: // only a failed INSERT ends before its records do
+		record.Release()
+		in.drain()
+		return in.err
+	}
+}
+
+func (in *insertion) finish() error {
+	close(in.records)
+	<-in.ended
+	in.drain()
+	return in.err
+}
+
+func (in *insertion) abort() {
+	close(in.stop)
+	<-in.ended
+	in.drain()
+}
+
+// drain releases records that nobody will read.
+func (in *insertion) drain() {
+	for {
+		select {
+		case record, ok := <-in.records:
+			if !ok {
+				return
+			}
+			record.Release()
+		default:
+			return
+		}
+	}
+}

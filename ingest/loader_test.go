@@ -1,0 +1,84 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"switchback/experiment"
+)
+
+func TestLoaderStoresWhatItIsGiven(t *testing.T) {
+	s := openTemp(t)
+	requests := someRequests(50_000, 1)
+	row := load(t, s, requests)
+	if row.Rows != 50_000 {
+		t.Errorf("rows = %d", row.Rows)
+	}
+	var cost, total, failed, ttft, input int64
+	var errors, tools, ttfts int
+	for _, r := range requests {
+		cost += int64(r.Cost.Value)
+		total += int64(r.Total.Value)
+		failed += int64(r.Failed.Value)
+		ttft += int64(r.TTFT.Value)
+		input += r.InputTokens.Value
+		if r.TTFT.Known {
+			ttfts++
+		}
+		if r.Status == experiment.StatusError {
+			errors++
+		}
+		if r.ToolCallOK.Known {
+			tools++
+		}
+	}
+	got := scalar(t, s, `SELECT concat_ws(' ', count(*), sum(cost_usd), sum(total_ms), sum(failed_ms), sum(ttft_ms), count(ttft_ms), sum(input_tokens),
+		count(*) FILTER (status = 'error'), count(tool_call_ok), count(DISTINCT request_id), count(arm_logged), min(ts), max(load_id)) FROM requests`)
+	dec := func(v int64, scale int) string {
+		d := fmt.Sprintf("%0*d", scale+1, v)
+		return d[:len(d)-scale] + "." + d[len(d)-scale:]
+	}
+	want := fmt.Sprintf("50000 %s %s %s %s %d %d %d %d 50000 0 2026-11-02 00:00:00 1",
+		dec(cost, 9), dec(total, 3), dec(failed, 3), dec(ttft, 3), ttfts, input, errors, tools)
+	if got != want {
+		t.Errorf("table holds\n%s, the rows say\n%s", got, want)
+	}
+	if got, want := scalar(t, s, "SELECT count(*) FROM attempts"), fmt.Sprint(len(attemptsOf(requests))); got != want {
+		t.Errorf("attempts = %s, want %s", got, want)
+	}
+	if got := scalar(t, s, "SELECT count(*) FROM duckdb_views() WHERE NOT internal"); got != "0" {
+		t.Errorf("%s views are left in the file", got)
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	requests := someRequests(200_000, 1)
+	attempts := attemptsOf(requests)
+	for b.Loop() {
+		b.StopTimer()
+		s := openTemp(b)
+		b.StartTimer()
+		start := time.Now()
+		l, err := s.NewLoader(context.Background(), LoadInfo{File: DriveFile, Format: SourceDrive, Now: someStart})
+		if err != nil {
+			b.Fatal(err)
+		}
+		const rounds = 5
+		for range rounds {
+			for i := 0; i < len(requests); i += 4000 {
+				if err := l.Write(&experiment.Batch{Requests: requests[i : i+4000]}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := l.Write(&experiment.Batch{Attempts: attempts}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := l.Commit(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(rounds*len(requests))/time.Since(start).Seconds(), "rows/s")
+	}
+}

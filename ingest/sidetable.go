@@ -1,0 +1,111 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+)
+
+// sideRows is the number of rows that the side tables of a load keep in memory, about 32 MiB.
+const sideRows = 256 << 10
+
+// sideTable collects the few rows of a second table while the requests stream by.
+type sideTable[Row any] struct {
+	table   string
+	builder *recordBuilder[Row]
+	records []arrow.Record
+	rows    int
+}
+
+func newSideTable[Row any](table string, alloc memory.Allocator, cols []column[Row]) *sideTable[Row] {
+	return &sideTable[Row]{table: table, builder: newRecordBuilder(alloc, cols)}
+}
+
+func (t *sideTable[Row]) append(rows []Row) error {
+	t.rows += len(rows)
+	for len(rows) > 0 {
+		var err error
+		if rows, err = t.builder.append(rows); err != nil {
+			return err
+		}
+		if t.builder.full() {
+			t.records = append(t.records, t.builder.finish())
+		}
+	}
+	return nil
+}
+
+func (t *sideTable[Row]) insert(ctx context.Context, conn *sql.Conn) error {
+	if t.builder.rows > 0 {
+		t.records = append(t.records, t.builder.finish())
+	}
+	if len(t.records) == 0 {
+		return nil
+	}
+	records := make(chan arrow.Record, len(t.records))
+	for _, r := range t.records {
+		records <- r
+	}
+	close(records)
+	t.records, t.rows = nil, 0
+	err := insertRecords(ctx, conn, t.table, &recordStream{schema: t.builder.schema, records: records})
+	for r := range records { // left over by a failed INSERT
+		r.Release()
+	}
+	return err
+}
+
+func (t *sideTable[Row]) release() {
+	for _, r := range t.records {
+		r.Release()
+	}
+	t.records = nil
+	t.builder.release()
+}
+
+// rejected is a line of a log that could not be read.
+type rejected struct {
+	file   string
+	line   int64
+	reason string
+	text   string
+}
+
+func rejectColumns(loadID string) []column[rejected] {
+	text := func(name string, kind columnKind, f func(*rejected) string) column[rejected] {
+		return column[rejected]{name: name, kind: kind, text: f}
+	}
+	return []column[rejected]{
+		text("file", kindDict, func(r *rejected) string { return r.file }),
+		{name: "line", kind: kindBigint, number: func(r *rejected) (int64, bool) { return r.line, true }},
+		text("reason", kindDict, func(r *rejected) string { return r.reason }),
+		text("text", kindText, func(r *rejected) string { return r.text }),
+		text("load_id", kindDict, func(*rejected) string { return loadID }),
+	}
+}
+
+// rejectText cuts a line to 200 characters and escapes what could harm a terminal.
+func rejectText(line []byte) string {
+	const limit = 200
+	var b strings.Builder
+	for n := 0; n < limit && len(line) > 0; n++ {
+		r, size := utf8.DecodeRune(line)
+		switch {
+		case r == utf8.RuneError && size == 1, r < ' ', r >= 0x7f && r < 0xa0:
+			const hex = "0123456789abcdef"
+			for _, c := range line[:size] {
+				b.WriteString(`\x`)
+				b.WriteByte(hex[c>>4])
+				b.WriteByte(hex[c&15])
+			}
+		default:
+			b.WriteRune(r)
+		}
+		line = line[size:]
+	}
+	return b.String()
+}
