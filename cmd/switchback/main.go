@@ -1,4 +1,38 @@
 // Command switchback plans, drives, loads, analyses and reports switchback experiments on LLM provider routers.
+//
+// The way of a run: main builds a process and the command tree, a command reads its settings (settings.go) and the
+// configuration (config.go), opens the output folder (outdir.go) under its lock, and calls the one forward pass
+// (pipeline.go): plan → drive or load → summaries → estimates → document → report. The run record (record.go) is
+// written from the first second to the last; the report folder is built aside and swapped in (publish.go).
 package main
 
-func main() {}
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv, time.Now))
+}
+
+// process is what surrounds a command: its streams, environment and clock. Nothing below this package reads them.
+type process struct {
+	args   []string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	getenv func(string) string
+	now    func() time.Time
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string, now func() time.Time) int {
+	p := &process{args: args, stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv, now: now}
+	return p.execute(ctx)
+}

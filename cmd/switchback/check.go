@@ -1,0 +1,238 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"switchback/experiment"
+)
+
+// known lists the names that a configuration may use and that other packages define.
+type known struct {
+	policies  []string
+	scenarios []string
+	formats   []string // of logs
+}
+
+var memoryLimit = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)$`)
+
+// check returns an error with every problem of the configuration, each with file, line, key, value and hint, or nil.
+func (c *config) check(names known, overridden map[string]string) error {
+	p := problems{file: c.file, overridden: overridden}
+	p.whole(c)
+	p.design(c)
+	p.arms(c, names.policies)
+	if c.Logs != nil {
+		p.logs(c, names.formats)
+	} else {
+		p.simulation(c, names.scenarios)
+	}
+	p.analysis(c.Analysis)
+	p.report(c.Report)
+	if len(p.found) == 0 {
+		return nil
+	}
+	return &ExitError{Code: exitUsage, Err: p.found}
+}
+
+// problems collects what is wrong with a configuration.
+type problems struct {
+	file       origin
+	overridden map[string]string // key → the flag or environment variable that set it
+	found      manyErrors
+}
+
+func (p *problems) add(key, hint, format string, args ...any) {
+	place := p.overridden[key]
+	if place == "" {
+		place = p.file.place(key) + ": " + key
+	}
+	p.found = append(p.found, usageError(hint, "%s: %s", place, fmt.Sprintf(format, args...)))
+}
+
+// oneOf adds a problem unless value is one of the allowed words.
+func (p *problems) oneOf(key, value string, allowed []string) {
+	if !slices.Contains(allowed, value) {
+		p.add(key, didYouMean(value, allowed), "unknown value %q", value)
+	}
+}
+
+func (p *problems) whole(c *config) {
+	if c.SchemaVersion != schemaVersion {
+		p.add("schema_version", fmt.Sprintf("write schema_version = %d as the first key", schemaVersion), "is %d, this program reads %d", c.SchemaVersion, schemaVersion)
+	}
+	switch {
+	case c.Name == "":
+		p.add("name", `name the experiment, such as name = "router-week"`, "is missing")
+	case len(c.Name) > 100 || strings.ContainsFunc(c.Name, unicode.IsControl):
+		p.add("name", "", "%q is longer than 100 bytes or holds control characters", c.Name)
+	}
+	if c.Out == "" {
+		p.add("out", "name a folder", "is empty")
+	}
+	if c.Threads < 0 {
+		p.add("threads", "0 uses all processors", "is %d", c.Threads)
+	}
+	if c.Memory != "" && !memoryLimit.MatchString(c.Memory) {
+		p.add("memory", "write a size such as 2GB or 512MiB", "cannot read %q", c.Memory)
+	}
+}
+
+// designHints say what to do about a field of the design.
+func designHint(field string) string {
+	switch field {
+	case "start":
+		return "write a UTC midnight such as 2026-11-02T00:00:00Z"
+	case "block":
+		return "an even number of blocks must fill a day: 12h, 6h, 3h, 2h, 1h, 30m, …"
+	case "burn_in":
+		return "choose a burn-in shorter than the block"
+	}
+	return ""
+}
+
+func (p *problems) design(c *config) {
+	for _, fault := range c.design().Problems() {
+		p.add("design."+fault.Field, designHint(fault.Field), "%s", fault.Reason)
+	}
+	if c.simulated() && c.Design.Schedule != "" {
+		p.add("design.schedule", "leave it out, or add [logs]", "a simulated experiment draws its own plan")
+	}
+}
+
+func (p *problems) arms(c *config, policies []string) {
+	if err := (experiment.Arms{Control: c.Arms.Control, Treatment: c.Arms.Treatment}).Validate(); err != nil {
+		p.add("arms", "", "%s", strings.TrimPrefix(err.Error(), "arms: "))
+	}
+	if c.simulated() {
+		for _, arm := range []struct{ key, name string }{{"arms.control", c.Arms.Control}, {"arms.treatment", c.Arms.Treatment}} {
+			if arm.name != "" && !slices.Contains(policies, arm.name) {
+				p.add(arm.key, didYouMean(arm.name, policies), "unknown policy %q", arm.name)
+			}
+		}
+		return
+	}
+	for _, key := range []string{"arms.control", "arms.treatment"} {
+		if !p.file.defines(key) {
+			p.add(key, "name both arms as the schedule or the rows call them", "is missing")
+		}
+	}
+}
+
+func (p *problems) logs(c *config, formats []string) {
+	if c.Workload != nil {
+		p.add("workload", "an experiment reads logs or simulates", "stands beside [logs]")
+	}
+	if c.Market != nil {
+		p.add("market", "an experiment reads logs or simulates", "stands beside [logs]")
+	}
+	if len(c.Logs.Files) == 0 || slices.Contains(c.Logs.Files, "") {
+		p.add("logs.files", `such as files = ["logs/*.jsonl.gz"]`, "names no file")
+	}
+	p.oneOf("logs.format", c.Logs.Format, formats)
+	if _, err := parseMaxRejects(c.Logs.MaxRejects); err != nil {
+		p.add("logs.max_rejects", `write a share such as "0.1%" or a count such as "20"`, "%v", err)
+	}
+	if !c.scheduleIsFile() {
+		for _, key := range []string{"design.start", "design.days"} {
+			if !p.file.defines(key) {
+				p.add(key, "say when the experiment ran, or name its schedule file in design.schedule", "is missing")
+			}
+		}
+	}
+}
+
+func (p *problems) simulation(c *config, scenarios []string) {
+	if c.Workload.Requests < 1 {
+		p.add("workload.requests", "about how many requests are logged, such as 2000000", "is %d", c.Workload.Requests)
+	}
+	if c.Market.Scenario != "" {
+		p.oneOf("market.scenario", c.Market.Scenario, scenarios)
+	}
+}
+
+func (p *problems) analysis(a analysisConfig) {
+	if !(a.Confidence >= 0.5 && a.Confidence < 1) {
+		p.add("analysis.confidence", "such as 0.95", "%v is not in [0.5, 1)", a.Confidence)
+	}
+	if a.Replicates < 1 || a.Replicates > 10_000_000 {
+		p.add("analysis.replicates", "such as 10000", "%d is not in 1…10,000,000", a.Replicates)
+	}
+	p.oneOf("analysis.interval", a.Interval, []string{"expanded", "percentile", "basic", "bca", "bootstrap-t", "t", "half-sample"})
+	p.oneOf("analysis.weights", a.Weights, []string{"equal", "traffic"})
+	p.oneOf("analysis.slot_adjustment", a.SlotAdjustment, []string{"off", "on"})
+	if a.MinPairs < 2 {
+		p.add("analysis.min_pairs", "2 is the least that an interval can be made from", "is %d", a.MinPairs)
+	}
+	if a.MinRows < 0 {
+		p.add("analysis.min_rows", "", "is %d", a.MinRows)
+	}
+}
+
+func (p *problems) report(r reportConfig) {
+	var ids []string
+	for _, m := range experiment.Metrics() {
+		ids = append(ids, m.ID)
+	}
+	p.oneOf("report.decision", r.Decision, ids)
+	for _, id := range r.Guardrails {
+		p.oneOf("report.guardrails", id, ids)
+	}
+}
+
+// design returns the design that the configuration describes.
+func (c *config) design() experiment.Design {
+	return experiment.Design{
+		Start:       c.Design.Start,
+		Days:        c.Design.Days,
+		Block:       c.Design.Block,
+		BurnIn:      c.Design.BurnIn,
+		BurnInScope: experiment.BurnInScope(c.Design.BurnInScope),
+		Order:       experiment.Order(c.Design.Order),
+		Seed:        c.Seed,
+	}
+}
+
+func (c *config) arms() experiment.Arms {
+	return experiment.Arms{Control: c.Arms.Control, Treatment: c.Arms.Treatment}
+}
+
+// scheduleIsFile reports whether design.schedule names a file.
+func (c *config) scheduleIsFile() bool {
+	return c.Design.Schedule != "" && c.Design.Schedule != scheduleDrawn && c.Design.Schedule != scheduleLabels
+}
+
+// maxRejects is how many lines of the input may be unreadable before the result counts as incomplete.
+type maxRejects struct {
+	share float64 // of all lines, when count is negative
+	count int64
+}
+
+// parseMaxRejects reads a share such as "0.1%" or a count such as "20".
+func parseMaxRejects(text string) (maxRejects, error) {
+	if number, isShare := strings.CutSuffix(text, "%"); isShare {
+		percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(percent >= 0 && percent <= 100) {
+			return maxRejects{}, fmt.Errorf("%q is not a share from 0%% to 100%%", text)
+		}
+		return maxRejects{share: percent / 100, count: -1}, nil
+	}
+	count, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || count < 0 {
+		return maxRejects{}, errors.New(strconv.Quote(text) + " is neither a share nor a count")
+	}
+	return maxRejects{count: count}, nil
+}
+
+// exceeded reports whether rejects of all lines are more than allowed.
+func (m maxRejects) exceeded(rejects, lines int64) bool {
+	if m.count >= 0 {
+		return rejects > m.count
+	}
+	return float64(rejects) > m.share*float64(lines)
+}

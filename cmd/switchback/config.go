@@ -1,0 +1,317 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"switchback/experiment"
+	"switchback/stats"
+)
+
+// config is the content of a configuration file. Every key has a default; see defaultConfig.
+type config struct {
+	SchemaVersion int    `toml:"schema_version"`
+	Name          string `toml:"name"`
+	Seed          uint64 `toml:"seed"`
+	Out           string `toml:"out"`     // output folder
+	Threads       int    `toml:"threads"` // 0: all processors
+	Memory        string `toml:"memory"`  // DuckDB's limit, such as "2GB"; "": DuckDB's default
+
+	Design   designConfig    `toml:"design"`
+	Arms     armsConfig      `toml:"arms"`
+	Logs     *logsConfig     `toml:"logs"`
+	Workload *workloadConfig `toml:"workload"`
+	Market   *marketConfig   `toml:"market"`
+	Analysis analysisConfig  `toml:"analysis"`
+	Report   reportConfig    `toml:"report"`
+
+	file origin // where the keys stand; zero for the built-in experiment
+}
+
+type designConfig struct {
+	Start       time.Time     `toml:"start"`
+	Days        int           `toml:"days"`
+	Block       time.Duration `toml:"block"`
+	BurnIn      time.Duration `toml:"burn_in"`
+	BurnInScope string        `toml:"burn_in_scope"`
+	Order       string        `toml:"order"`
+	Schedule    string        `toml:"schedule"` // on logs: a CSV file, "drawn", or "labels"; "" is "labels"
+}
+
+type armsConfig struct {
+	Control   string `toml:"control"`
+	Treatment string `toml:"treatment"`
+}
+
+type logsConfig struct {
+	Files      []string `toml:"files"` // names or globs, relative to the configuration's folder
+	Format     string   `toml:"format"`
+	MaxRejects string   `toml:"max_rejects"` // a share such as "0.1%", or a count
+}
+
+type workloadConfig struct {
+	Requests int      `toml:"requests"` // about how many requests are logged
+	Models   []string `toml:"models"`   // only these; empty: all of the scenario
+}
+
+type marketConfig struct {
+	Scenario string `toml:"scenario"` // "" is the default one
+}
+
+type analysisConfig struct {
+	Confidence     float64 `toml:"confidence"`
+	Replicates     int     `toml:"replicates"`
+	Interval       string  `toml:"interval"`
+	Weights        string  `toml:"weights"`
+	SlotAdjustment string  `toml:"slot_adjustment"` // on, off
+	MinPairs       int     `toml:"min_pairs"`
+	MinRows        int     `toml:"min_rows"`
+}
+
+type reportConfig struct {
+	Decision   string   `toml:"decision"`   // metric id that the verdict sentence is about
+	Guardrails []string `toml:"guardrails"` // metric ids that must not get worse
+}
+
+// Values of design.schedule that are no file.
+const (
+	scheduleDrawn  = "drawn"  // this program's own plan ran
+	scheduleLabels = "labels" // the rows carry the arm
+)
+
+const (
+	schemaVersion     = 1
+	defaultSeed       = 7
+	defaultRequests   = 2_000_000
+	defaultMaxRejects = "0.1%"
+	defaultOut        = "switchback-out"
+)
+
+// defaultConfig returns the built-in experiment: one week from 2026-11-02, 3-hour blocks, one hour of burn-in,
+// slot-balanced, price against routing-cost, seed 7, about 2,000,000 logged requests.
+func defaultConfig() config {
+	design := experiment.DefaultDesign()
+	analysis := stats.DefaultOptions()
+	return config{
+		SchemaVersion: schemaVersion,
+		Name:          "built-in",
+		Seed:          defaultSeed,
+		Out:           defaultOut,
+		Design: designConfig{
+			Start:       design.Start,
+			Days:        design.Days,
+			Block:       design.Block,
+			BurnIn:      design.BurnIn,
+			BurnInScope: string(design.BurnInScope),
+			Order:       string(design.Order),
+		},
+		Arms: armsConfig{Control: "price", Treatment: "routing-cost"},
+		Analysis: analysisConfig{
+			Confidence:     analysis.Confidence,
+			Replicates:     analysis.Replicates,
+			Interval:       analysis.Interval,
+			Weights:        analysis.Weights,
+			SlotAdjustment: "off",
+			MinPairs:       analysis.MinPairs,
+			MinRows:        analysis.MinRows,
+		},
+		Report: reportConfig{Decision: "ttft_p50", Guardrails: []string{"cost_per_1k_requests", "error_rate"}},
+	}
+}
+
+// readConfig reads a configuration file over the defaults. Unknown keys and values of a wrong type are errors that
+// name the line; what the values mean is checked by check.
+func readConfig(path string) (config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return config{}, usageError("--config names a TOML file", "read configuration: %w", err)
+	}
+	c := defaultConfig()
+	c.Name, c.SchemaVersion = "", 0
+	md, err := toml.Decode(string(text), &c)
+	if err != nil {
+		return config{}, tomlError(path, err)
+	}
+	c.file = origin{path: path, text: string(text), meta: md}
+	if unknown := md.Undecoded(); len(unknown) > 0 {
+		return config{}, c.file.unknownKeys(unknown)
+	}
+	c.Design.Start = asUTC(c.Design.Start)
+	if md.IsDefined("out") {
+		c.Out = c.file.resolve(c.Out)
+	}
+	if c.Logs != nil {
+		if c.Logs.Format == "" {
+			c.Logs.Format = "auto"
+		}
+		if c.Logs.MaxRejects == "" {
+			c.Logs.MaxRejects = defaultMaxRejects
+		}
+	}
+	c.fillSimulation()
+	return c, nil
+}
+
+// fillSimulation gives a simulated experiment its workload and market where the file says nothing of them.
+func (c *config) fillSimulation() {
+	if c.Logs != nil {
+		return
+	}
+	if c.Workload == nil {
+		c.Workload = &workloadConfig{}
+	}
+	if c.Market == nil {
+		c.Market = &marketConfig{}
+	}
+	if c.Workload.Requests == 0 && !c.file.meta.IsDefined("workload", "requests") {
+		c.Workload.Requests = defaultRequests
+	}
+}
+
+// simulated reports whether the experiment drives the built-in router rather than reading a gateway's logs.
+func (c *config) simulated() bool { return c.Logs == nil }
+
+// asUTC reads a TOML date or date-time without a zone as UTC.
+func asUTC(t time.Time) time.Time {
+	if zone := t.Location().String(); zone == "datetime-local" || zone == "date-local" {
+		return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	}
+	return t.UTC()
+}
+
+func tomlError(path string, err error) error {
+	var parse toml.ParseError
+	if !errors.As(err, &parse) {
+		return usageError("", "configuration %s: %w", path, err)
+	}
+	subject := fmt.Sprintf("configuration %s:%d", path, parse.Position.Line)
+	if parse.LastKey != "" {
+		subject += ": " + parse.LastKey
+	}
+	hint := ""
+	if parse.Usage != "" {
+		hint, _, _ = strings.Cut(strings.TrimSpace(parse.Usage), "\n")
+	}
+	return usageError(hint, "%s: %s", subject, strings.TrimPrefix(parse.Message, "toml: "))
+}
+
+// origin says where in a configuration file a key stands.
+type origin struct {
+	path string
+	text string
+	meta toml.MetaData
+}
+
+// resolve returns a path of the file relative to the file's folder.
+func (o origin) resolve(path string) string {
+	if filepath.IsAbs(path) || o.path == "" {
+		return path
+	}
+	return filepath.Join(filepath.Dir(o.path), path)
+}
+
+// defines reports whether the file itself sets a dotted key.
+func (o origin) defines(key string) bool {
+	return o.path != "" && o.meta.IsDefined(strings.Split(key, ".")...)
+}
+
+// place names the file and, where the key stands in it, the line.
+func (o origin) place(key string) string {
+	if o.path == "" {
+		return "configuration"
+	}
+	if line := lineOf(o.text, key); line > 0 {
+		return fmt.Sprintf("configuration %s:%d", o.path, line)
+	}
+	return "configuration " + o.path
+}
+
+func (o origin) unknownKeys(keys []toml.Key) error {
+	known := configKeys()
+	var errs manyErrors
+	for _, k := range keys {
+		key := k.String()
+		if _, inside := parentOf(key, keys); inside {
+			continue // told once, by its unknown table
+		}
+		errs = append(errs, usageError(nearestKey(key, known), "%s: unknown key %s", o.place(key), key))
+	}
+	return &ExitError{Code: exitUsage, Err: errs}
+}
+
+// parentOf finds the listed key that holds key.
+func parentOf(key string, keys []toml.Key) (toml.Key, bool) {
+	for _, k := range keys {
+		if strings.HasPrefix(key, k.String()+".") {
+			return k, true
+		}
+	}
+	return nil, false
+}
+
+// nearestKey hints at the known key that was meant: by the whole dotted name, or by the last word in another section.
+func nearestKey(key string, known []string) string {
+	last := key[strings.LastIndex(key, ".")+1:]
+	for _, k := range known {
+		if k != key && (k == last || strings.HasSuffix(k, "."+last)) {
+			return "did you mean " + k + "?"
+		}
+	}
+	return didYouMean(key, known)
+}
+
+// configKeys returns every dotted key of the configuration in the order of the struct.
+func configKeys() []string { return keysOf(reflect.TypeFor[config](), "") }
+
+func keysOf(t reflect.Type, prefix string) []string {
+	var keys []string
+	for field := range t.Fields() {
+		name := field.Tag.Get("toml")
+		if name == "" {
+			continue
+		}
+		keys = append(keys, prefix+name)
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && inner != reflect.TypeFor[time.Time]() {
+			keys = append(keys, keysOf(inner, prefix+name+".")...)
+		}
+	}
+	return keys
+}
+
+// lineOf finds the line (from 1) on which a dotted key is set, or 0. It knows [table] headers and dotted keys.
+func lineOf(text, key string) int {
+	table := ""
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			table = strings.Trim(line[:strings.LastIndex(line, "]")+1], "[] \t")
+			if table == key {
+				return i + 1
+			}
+			continue
+		}
+		name, _, found := strings.Cut(line, "=")
+		if !found {
+			continue
+		}
+		name = strings.TrimSpace(name)
+		if table != "" {
+			name = table + "." + name
+		}
+		if name == key || strings.HasPrefix(name, key+".") {
+			return i + 1
+		}
+	}
+	return 0
+}

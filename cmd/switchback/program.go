@@ -1,0 +1,88 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// program says which build of switchback runs.
+type program struct {
+	Version  string `json:"version"`  // module version, "(devel)" for a build from a working tree
+	Commit   string `json:"commit"`   // of the source, "" when unknown
+	Modified bool   `json:"modified"` // the working tree differed from the commit
+	Go       string `json:"go"`
+	DuckDB   string `json:"duckdb"`
+	Platform string `json:"platform"`
+}
+
+// thisProgram reads the build information of the running binary.
+func thisProgram() program {
+	p := program{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return p
+	}
+	if v := info.Main.Version; v != "" {
+		p.Version = v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			p.Commit = s.Value
+		case "vcs.modified":
+			p.Modified = s.Value == "true"
+		}
+	}
+	return p
+}
+
+// label names the build in one line.
+func (p program) label() string {
+	label := p.Version
+	if p.Commit != "" && !strings.Contains(label, p.Commit[:min(12, len(p.Commit))]) {
+		label += " " + p.Commit[:min(12, len(p.Commit))]
+	}
+	if p.Modified && !strings.Contains(label, "dirty") {
+		label += " (modified)"
+	}
+	return label
+}
+
+// identity returns what must be the same for an earlier result to count as up to date: the commit of a clean build,
+// else the SHA-256 of the executable.
+func (p program) identity() (string, error) {
+	if p.Commit != "" && !p.Modified {
+		return p.Commit + " " + p.Go + " " + p.Platform, nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the program's own file: %w", err)
+	}
+	return hashFile(path)
+}
+
+// hashFile returns the SHA-256 of a file in hex.
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("hash %s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hashBytes returns the SHA-256 of data in hex.
+func hashBytes(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
