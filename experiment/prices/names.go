@@ -1,0 +1,109 @@
+package prices
+
+import (
+	_ "embed" // the alias table
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed data/aliases.csv
+var aliasTable string
+
+// names knows the other names of providers and models.
+type names struct {
+	providers map[string]string // alias → slug
+	models    map[key]string    // provider ("" = any) and alias → name
+}
+
+// loadNames reads the alias table: kind,provider,alias,name.
+func loadNames() (names, error) {
+	n := names{providers: map[string]string{}, models: map[key]string{}}
+	records, err := csv.NewReader(strings.NewReader(aliasTable)).ReadAll()
+	if err != nil {
+		return n, fmt.Errorf("read aliases.csv: %w", err)
+	}
+	for _, r := range records[1:] {
+		switch kind, provider, alias, name := r[0], r[1], r[2], r[3]; kind {
+		case "provider":
+			n.providers[alias] = name
+		case "model":
+			n.models[key{provider, plain(alias)}] = plain(name)
+		default:
+			return n, fmt.Errorf("read aliases.csv: unknown kind %q", kind)
+		}
+	}
+	return n, nil
+}
+
+// Slug returns the slug of a provider, without a variant, for any of its names: "Amazon Bedrock" and "bedrock" are
+// "amazon-bedrock", "deepinfra/fp8" is "deepinfra".
+func (b *Book) Slug(provider string) string {
+	slug, _ := b.names.provider(provider)
+	return slug
+}
+
+// provider splits a provider's name into its slug and variant.
+func (n names) provider(name string) (slug, variant string) {
+	slug, variant, _ = strings.Cut(strings.ToLower(strings.TrimSpace(name)), "/")
+	slug = strings.NewReplacer(" ", "-", "_", "-").Replace(slug)
+	if s, ok := n.providers[slug]; ok {
+		slug = s
+	}
+	return slug, variant
+}
+
+// quantization tells whether a variant of a provider only names how the weights are stored.
+func quantization(variant string) bool {
+	return slices.Contains([]string{"fp4", "fp6", "fp8", "fp16", "fp32", "bf16", "int4", "int8", "unknown"}, variant)
+}
+
+var (
+	betweenDigits = regexp.MustCompile(`(\d)[._p](\d)`)
+	vendorPrefix  = regexp.MustCompile(`^([a-z]+\.)+([a-z])`)                           // Amazon: "us.anthropic.claude-…"
+	revision      = regexp.MustCompile(`-v\d+(:\d+)?$`)                                 // Amazon: "…-v1:0"
+	date          = regexp.MustCompile(`-(20\d{6}|20\d\d-\d\d-\d\d)$`)                  // "-20250514", "-2025-05-14"
+	storage       = regexp.MustCompile(`-(fp4|fp6|fp8|fp16|bf16|int4|int8|awq|nvfp4)$`) // quantization
+)
+
+// forms returns the names under which a model may be found, best first: with author, without, by alias, without
+// date, without quantization. The list has no name twice.
+func (n names) forms(provider, model string) []string {
+	full := plain(model)
+	short := full[strings.LastIndexByte(full, '/')+1:]
+	short = vendorPrefix.ReplaceAllString(short, "$2")
+	forms := []string{full}
+	add := func(form string) {
+		if form != "" && !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	add(short)
+	for _, cut := range []*regexp.Regexp{nil, revision, date, storage} {
+		if cut != nil {
+			short = cut.ReplaceAllString(short, "")
+			add(short)
+		}
+		for _, p := range []string{provider, ""} {
+			if name, ok := n.models[key{p, short}]; ok {
+				add(name)
+			}
+		}
+	}
+	return forms
+}
+
+// plain writes a model's name in lower case without routing shortcuts, and with one separator inside version
+// numbers: "GLM-4.7", "glm-4p7" and "glm-4_7" are one model.
+func plain(model string) string {
+	s := strings.ToLower(strings.TrimSpace(model))
+	for _, shortcut := range []string{":nitro", ":floor", ":exacto"} {
+		s = strings.TrimSuffix(s, shortcut)
+	}
+	s = strings.TrimSuffix(s, "@default")
+	s = strings.ReplaceAll(s, "@20", "-20") // Google: "claude-opus-4@20250514"
+	s = betweenDigits.ReplaceAllString(s, "$1-$2")
+	return betweenDigits.ReplaceAllString(s, "$1-$2") // matches don't overlap: "1.2.3" needs a second pass
+}

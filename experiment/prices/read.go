@@ -1,0 +1,131 @@
+package prices
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// columns of a price file, in the order in which Write writes them. All but provider, model and the first two prices may be absent.
+func columns() []string {
+	return []string{
+		"provider", "model",
+		"usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_cache_read", "usd_per_mtok_cache_write",
+		"valid_from",
+	}
+}
+
+// Read reads a price book from a CSV file with a header line. The name is used in errors.
+//
+// Columns, in any order: provider (slug, any name of the alias table, or "*" for every provider), model,
+// usd_per_mtok_input and usd_per_mtok_output (required); usd_per_mtok_cache_read, usd_per_mtok_cache_write (empty =
+// unknown, such tokens cost as other input) and valid_from (YYYY-MM-DD, UTC; empty = since ever). Prices are US dollars per million
+// tokens, from 0 (free) to 1e6, and are kept to six decimals. A price holds until the next valid_from of the
+// same provider and model.
+//
+// A JSON file (the first character is "{" or "[") is taken for one of four published lists: see readPublished.
+func Read(r io.Reader, name string) (*Book, error) {
+	names, err := loadNames()
+	if err != nil {
+		return nil, err
+	}
+	buffered := bufio.NewReader(r)
+	var entries []Entry
+	entries, err = readCSV(buffered, name)
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		if entries[i].Provider != AnyProvider {
+			entries[i].Provider, _ = names.provider(entries[i].Provider)
+		}
+	}
+	return newBook(entries, names), nil
+}
+
+func readCSV(r io.Reader, name string) ([]Entry, error) {
+	records := csv.NewReader(r)
+	records.ReuseRecord = true
+	header, err := records.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read prices %s: the file is empty", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read prices %s: %w", name, err)
+	}
+	at := map[string]int{}
+	for i, column := range header {
+		at[strings.TrimPrefix(column, "\ufeff")] = i
+	}
+	for _, column := range columns()[:4] {
+		if _, ok := at[column]; !ok {
+			return nil, fmt.Errorf("read prices %s:1: no column %s", name, column)
+		}
+	}
+	var entries []Entry
+	for {
+		record, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read prices %s: %w", name, err)
+		}
+		line, _ := records.FieldPos(0)
+		e, err := parseEntry(func(column string) string {
+			if i, ok := at[column]; ok {
+				return strings.TrimSpace(record[i])
+			}
+			return ""
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read prices %s:%d: %w", name, line, err)
+		}
+		entries = append(entries, e)
+	}
+}
+
+func parseEntry(cell func(column string) string) (Entry, error) {
+	e := Entry{Provider: cell("provider"), Model: cell("model")}
+	if e.Provider == "" || e.Model == "" {
+		return e, errors.New("provider or model is empty")
+	}
+	if from := cell("valid_from"); from != "" {
+		t, err := time.Parse(time.DateOnly, from)
+		if err != nil {
+			return e, fmt.Errorf("valid_from: %q is not YYYY-MM-DD", from)
+		}
+		e.ValidFrom = t
+	}
+	for _, field := range []struct {
+		column string
+		rate   *Rate
+		known  *bool
+	}{
+		{"usd_per_mtok_input", &e.Price.Input, nil},
+		{"usd_per_mtok_output", &e.Price.Output, nil},
+		{"usd_per_mtok_cache_read", &e.Price.CacheRead, &e.Price.CacheReadKnown},
+		{"usd_per_mtok_cache_write", &e.Price.CacheWrite, &e.Price.CacheWriteKnown},
+	} {
+		text := cell(field.column)
+		if text == "" && field.known != nil {
+			continue
+		}
+		usd, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return e, fmt.Errorf("%s: %q is not a number", field.column, text)
+		}
+		if *field.rate, err = PerMillion(usd); err != nil {
+			return e, fmt.Errorf("%s: %w", field.column, err)
+		}
+		if field.known != nil {
+			*field.known = true
+		}
+	}
+	return e, nil
+}
