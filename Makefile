@@ -1,0 +1,64 @@
+# For developers. Schedulers call bin/switchback itself: make turns every failing exit code into 2.
+
+GO       ?= go
+BIN      := bin/switchback
+FUZZTIME ?= 10s
+LINT_VERSION := $(shell sed -n '1s/^\# golangci-lint \([0-9.]*\).*/\1/p' .golangci.yml)
+LINT     := .bin/golangci-lint-$(LINT_VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help tools build run test test-slow race bench fuzz golden lint check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+tools: ## check that Go and a C/C++ compiler are there (the static DuckDB needs them)
+	@$(GO) version >/dev/null 2>&1 || { echo "switchback needs Go 1.26 or newer: no '$(GO)' in PATH (https://go.dev/dl)" >&2; exit 1; }
+	@v=$$($(GO) env GOVERSION 2>/dev/null); v=$${v:-$$(cd / && $(GO) env GOVERSION)}; n=$${v#go}; n=$${n%%[!0-9.]*}; \
+	major=$${n%%.*}; rest=$${n#*.}; minor=$${rest%%.*}; \
+	[ "$$major" -gt 1 ] || [ "$$minor" -ge 26 ] || { echo "switchback needs Go 1.26 or newer: this is $$v" >&2; exit 1; }
+	@for tool in "$${CC:-gcc}" "$${CXX:-g++}"; do command -v $${tool%% *} >/dev/null 2>&1 || \
+	{ echo "switchback needs a C/C++ compiler for DuckDB: no '$${tool%% *}' in PATH (Debian: apt-get install g++)" >&2; exit 1; }; done
+	@[ "$$($(GO) env CGO_ENABLED)" = 1 ] || { echo "switchback needs cgo for DuckDB: unset CGO_ENABLED, or set it to 1" >&2; exit 1; }
+
+build: tools ## build bin/switchback
+	$(GO) build -o $(BIN) ./cmd/switchback
+
+run: build ## build, run the built-in experiment and print its result
+	$(BIN) run
+
+test: tools ## run the tests
+	$(GO) test ./...
+
+test-slow: tools ## run the tests with the slow ones (minutes)
+	SWITCHBACK_SLOW=1 $(GO) test -timeout 60m ./...
+
+race: tools ## run the short tests under the race detector
+	$(GO) test -race -short -timeout 20m ./...
+
+bench: tools ## run the benchmark of every stage
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: tools ## fuzz every parser for FUZZTIME (default 10s) each
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+golden: tools ## rewrite the expected outputs of the tests; look at the diff
+	$(GO) test ./reports/... -update
+
+$(LINT): | tools
+	GOBIN=$(CURDIR)/.bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION)
+	mv .bin/golangci-lint $@
+
+lint: tools ## check layout, names, comments, import directions (installs the pinned linter into .bin)
+	@have=$$(golangci-lint version --short 2>/dev/null || true); \
+	if [ "$$have" = "$(LINT_VERSION)" ]; then echo golangci-lint run; golangci-lint run; \
+	else $(MAKE) --no-print-directory $(LINT) && echo $(LINT) run && $(LINT) run; fi
+
+check: ## what .ci/run runs: tests, lint, race
+	.ci/run
+
+clean: ## remove what the targets here built
+	rm -rf bin .bin switchback-out
