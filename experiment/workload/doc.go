@@ -1,1 +1,12 @@
+// Package workload makes the demand of the simulated week: who sends a conversation when, how many turns it
+// has, and how many tokens go in and come out.
+//
+// The way of the data, in order:
+//
+//  1. [Traces] reads the real per-client arrival rates and token quantiles.
+//  2. [New] divides the clients over the models, whole, and scales the flow to [Params].RequestsPerWeek.
+//  3. [Arrivals] draws the starts of conversations: one renewal process per client, with the client's own
+//     rate and burstiness in every 10-minute window.
+//  4. [Model.NextTurn] draws the turns of a conversation: tokens keep the client's rank among all clients and
+//     take their size from the laws in [Params].
 package workload

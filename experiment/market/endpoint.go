@@ -1,0 +1,61 @@
+package market
+
+import (
+	"switchback/experiment/prices"
+)
+
+// Endpoint is one simulated offer.
+type Endpoint struct {
+	Offer Offer
+	Price prices.Price // what it charges
+	Slots float64      // requests that it serves at once, other customers' included
+	Queue bool         // queues when full instead of answering 429 at once
+
+	CacheMicros  int64   // how long it keeps a prompt after its last use; 0 = no prompt cache
+	cacheHit     float64 // share of a repeated prefix found in the cache
+	cancelBilled bool
+
+	// Unloaded behaviour.
+	ttft          float64 // median seconds to the first token without prefill
+	tokenSeconds  float64 // median seconds per output token
+	errors        float64 // base error rate
+	hang          float64 // seconds of a hanging error
+	badToolCalls  float64
+	background    float64 // mean of other customers' load
+	limit         float64 // load above which it answers 429
+	rejectSeconds float64 // mean beyond the least
+
+	// State now.
+	inFlight int32
+	load     float64 // other customers' load
+	drift    float64 // random part of its logarithm, in standard deviations
+	storm    float64 // chance of a 429 in a storm
+	slow     float64 // factor on latency
+	outage   float64 // chance of an error in an outage
+
+	storms, slows, outages, providerOutages timeline
+}
+
+// InFlight is the number of our requests that the endpoint is serving or holding in its queue.
+func (e *Endpoint) InFlight() int { return int(e.inFlight) }
+
+// Capacity is the largest number of our requests that the endpoint holds at once when nobody else uses it.
+func (e *Endpoint) Capacity() float64 { return e.limit * e.Slots }
+
+// nanoPerToken is the number of units of prices.Rate (1e-12 USD) in a nano-dollar.
+const nanoPerToken = 1000
+
+// Bill returns what the tokens cost in units of 1e-9 USD, rounded half up. Input includes cached tokens.
+func (e *Endpoint) Bill(input, cached, output int32) int64 {
+	sum := int64(input-cached)*int64(e.Price.Input) + int64(cached)*int64(e.Price.CacheRead) + int64(output)*int64(e.Price.Output)
+	return (sum + nanoPerToken/2) / nanoPerToken
+}
+
+// BillCancelled returns what an answer costs that the caller broke off after some of its output tokens.
+// Some providers stop and bill what was made, the others run on and bill the whole answer.
+func (e *Endpoint) BillCancelled(input, cached, made, whole int32) int64 {
+	if e.cancelBilled {
+		return e.Bill(input, cached, whole)
+	}
+	return e.Bill(input, cached, made)
+}

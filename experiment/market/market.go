@@ -1,0 +1,179 @@
+package market
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"switchback/experiment/prices"
+	"switchback/experiment/random"
+)
+
+// TickMicros is the time between two calls of Market.Tick.
+const TickMicros = 10_000_000
+
+// Demand is what the endpoints of a model are built for.
+type Demand struct {
+	Flow       float64 // requests per second
+	MeanOutput float64 // tokens of an answer
+	MeanInput  float64 // tokens of a prompt
+}
+
+// Market is the endpoints of one model.
+type Market struct {
+	Model     string
+	Endpoints []Endpoint
+
+	params  Params
+	tables  *tables
+	drift   random.Stream // of other customers' load
+	attempt random.Stream // of what happens to attempts
+	keep    float64       // of the drift per tick
+	renew   float64
+}
+
+// tables is what all models share.
+type tables struct {
+	normal *random.Table
+	expo   *random.Table
+	ttft   *random.Table // noise of the time to first token
+	token  *random.Table // noise of the time per token
+}
+
+// Builder makes the markets of all models of a scenario.
+type Builder struct {
+	params  Params
+	tables  tables
+	horizon int64
+	seed    uint64
+}
+
+// NewBuilder checks the parameters. Incidents are drawn for the given number of µs from the start of the experiment.
+func NewBuilder(p Params, horizon int64, seed uint64) (*Builder, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return &Builder{params: p, horizon: horizon, seed: seed, tables: tables{
+		normal: random.Normal(),
+		expo:   random.Exponential(),
+		ttft:   random.LogNormal(p.TTFTSigma),
+		token:  random.LogNormal(p.DecodeSigma),
+	}}, nil
+}
+
+// New makes the endpoints of one model from its offers.
+func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
+	if len(offers) == 0 {
+		return nil, errors.New("market: no offers")
+	}
+	model := offers[0].Model
+	if d.Flow <= 0 || d.MeanOutput <= 0 {
+		return nil, fmt.Errorf("market %s: flow %v and mean output %v must be above 0", model, d.Flow, d.MeanOutput)
+	}
+	p := &b.params
+	m := &Market{
+		Model: model, Endpoints: make([]Endpoint, len(offers)), params: *p, tables: &b.tables,
+		drift:   random.New(b.seed, "market", "background", model),
+		attempt: random.New(b.seed, "market", "attempts", model),
+		keep:    math.Exp(-TickMicros / 60e6 / p.BackgroundMin),
+	}
+	m.renew = math.Sqrt(1 - m.keep*m.keep)
+	build := random.New(b.seed, "market", "build", model)
+	roomy := p.Headroom * math.Exp(p.ModelSigma*b.tables.normal.Draw(&build)) * math.Pow(2/d.Flow, p.SmallModels)
+	medianIn, medianOut := medianPrices(offers)
+	cheap := 0.0 // Σ 1/price², for the endpoints' expected parts
+	for i := range m.Endpoints {
+		e := &m.Endpoints[i]
+		e.Offer = offers[i]
+		e.Price = p.price(offers[i].Price, medianIn, medianOut)
+		cheap += math.Pow(float64(e.Price.Input), -2)
+	}
+	for i := range m.Endpoints {
+		e := &m.Endpoints[i]
+		b.furnish(e, model)
+		duration := e.ttft + d.MeanInput/p.PrefillRate + d.MeanOutput*e.tokenSeconds
+		part := 0.5/float64(len(offers)) + 0.5*math.Pow(float64(e.Price.Input), -2)/cheap
+		own := roomy * math.Exp(p.EndpointSigma*b.tables.normal.Draw(&build))
+		e.Slots = math.Max(p.LeastSlots, d.Flow*duration*part*own)
+	}
+	for i := range m.Endpoints {
+		m.Endpoints[i].drift = b.tables.normal.Draw(&m.drift)
+	}
+	m.Tick(0)
+	return m, nil
+}
+
+// price scales a list price, and shrinks its distance from the model's median.
+func (p *Params) price(list prices.Price, medianIn, medianOut float64) prices.Price {
+	scale := func(rate prices.Rate, median float64) prices.Rate {
+		return prices.Rate(math.Round(p.PriceScale * median * math.Pow(float64(rate)/median, p.PriceSpread)))
+	}
+	q := prices.Price{Input: scale(list.Input, medianIn), Output: scale(list.Output, medianOut)}
+	q.CacheWrite = q.Input
+	discount := p.CacheDiscount
+	if list.CacheReadKnown {
+		q.CacheReadKnown = true
+		discount = float64(list.CacheRead) / float64(list.Input)
+	}
+	q.CacheRead = prices.Rate(math.Round(float64(q.Input) * discount))
+	return q
+}
+
+func medianPrices(offers []Offer) (input, output float64) {
+	in, out := make([]float64, len(offers)), make([]float64, len(offers))
+	for i, o := range offers {
+		in[i], out[i] = float64(o.Price.Input), float64(o.Price.Output)
+	}
+	slices.Sort(in)
+	slices.Sort(out)
+	middle := func(v []float64) float64 { return math.Sqrt(v[(len(v)-1)/2] * v[len(v)/2]) }
+	return middle(in), middle(out)
+}
+
+// furnish draws what the offer does not state, from a stream of the endpoint's own.
+func (b *Builder) furnish(e *Endpoint, model string) {
+	p, t := &b.params, &b.tables
+	rng := random.New(b.seed, "market", "endpoint", model, e.Offer.Slug)
+	e.ttft = e.Offer.LatencyMS / 1000 * p.LatencyScale
+	e.tokenSeconds = 1 / (e.Offer.Throughput * p.ThroughputScale)
+	e.errors = math.Min(0.35, p.ErrorMean*math.Exp(p.ErrorSigma*t.normal.Draw(&rng)-p.ErrorSigma*p.ErrorSigma/2))
+	e.hang = p.HangS
+	if p.ErrorMean > 0 {
+		e.hang *= math.Pow(e.errors/p.ErrorMean, p.HangWithErrors)
+	}
+	e.badToolCalls = math.Min(0.5, p.ToolErrorBad*math.Exp(p.ToolSigma*t.normal.Draw(&rng)-p.ToolSigma*p.ToolSigma/2))
+	e.background = p.Background
+	e.limit, e.rejectSeconds = 1, p.RejectS
+	if e.Queue = rng.Chance(p.QueueShare); e.Queue {
+		e.limit, e.rejectSeconds = p.QueueLimit, p.RejectS*p.QueueRejectRatio
+	}
+	hit := p.CacheHitLo + (p.CacheHitHi-p.CacheHitLo)*rng.Float64()
+	if rng.Chance(p.CacheShare) || e.Price.CacheReadKnown {
+		e.cacheHit = hit
+		e.CacheMicros = int64(p.CacheMinutes * 60e6)
+	}
+	provider := random.New(b.seed, "market", "provider", e.Offer.Provider)
+	e.cancelBilled = provider.Chance(p.CancelBilled)
+	e.slow = 1
+	stream := func(kind string) random.Stream { return random.New(b.seed, "market", kind, model, e.Offer.Slug) }
+	e.storms = drawTimeline(p.Storm, b.horizon, stream("storm"), t)
+	e.slows = drawTimeline(p.Slow, b.horizon, stream("slow"), t)
+	e.outages = drawTimeline(p.Outage, b.horizon, stream("outage"), t)
+	e.providerOutages = drawTimeline(p.ProviderOutage, b.horizon, random.New(b.seed, "market", "provider outage", e.Offer.Provider), t)
+}
+
+// Tick moves other customers' load and the incidents to now, µs since the start of the experiment. It is called every TickMicros.
+func (m *Market) Tick(now int64) {
+	p := &m.params
+	hour := float64(now) / microsPerHour
+	wave := 1 + p.BackgroundWave*math.Sin(2*math.Pi*(hour-p.BackgroundPhaseH)/24)
+	for i := range m.Endpoints {
+		e := &m.Endpoints[i]
+		e.drift = m.keep*e.drift + m.renew*m.tables.normal.Draw(&m.drift)
+		e.load = e.background * wave * math.Exp(p.BackgroundSigma*e.drift)
+		e.storm = e.storms.severity(now, 0)
+		e.slow = e.slows.severity(now, 1)
+		e.outage = max(e.outages.severity(now, 0), e.providerOutages.severity(now, 0))
+	}
+}

@@ -1,0 +1,106 @@
+package market
+
+import "math"
+
+// Kind says how an attempt ends.
+type Kind uint8
+
+// Kinds of ends.
+const (
+	Served      Kind = iota
+	RateLimited      // HTTP 429 at once or after a wait in the queue
+	Failed           // an error before the first token
+	Broken           // an error after the first token
+)
+
+// Work is one attempt as the endpoint sees it.
+type Work struct {
+	Input  int32 // prompt tokens
+	Prefix int32 // of those, the ones that the conversation's last turn ended with
+	Output int32 // tokens of a complete answer
+}
+
+// Answer tells how an attempt will end.
+type Answer struct {
+	Kind       Kind
+	Timeout    bool  // a Failed attempt that hung
+	TTFT       int64 // µs to the first token; 0 when none comes
+	Duration   int64 // µs to the end of the attempt
+	RetryAfter int64 // µs, 0 = not stated
+	Cached     int32 // prompt tokens read from the cache
+	Output     int32 // tokens that come
+}
+
+// leastReject is the quickest 429, and leastError the quickest error, seconds.
+const (
+	leastReject = 0.08
+	leastError  = 0.2
+)
+
+// Try starts an attempt at an endpoint at now and tells how it will end. Unless it is RateLimited, it takes a place until Finish.
+func (m *Market) Try(at int32, w Work, cache *Cache, now int64) Answer {
+	e, p, t, rng := &m.Endpoints[at], &m.params, m.tables, &m.attempt
+	load := e.load + float64(e.inFlight+1)/e.Slots
+	if load > e.limit || e.storm > 0 && rng.Chance(e.storm) {
+		a := Answer{Kind: RateLimited, Duration: micros(leastReject + e.rejectSeconds*t.expo.Draw(rng))}
+		if p.RetryAfterShare > 0 && rng.Chance(p.RetryAfterShare) {
+			a.RetryAfter = 2e6 + int64(8e6*rng.Float64())
+		}
+		return a
+	}
+	e.inFlight++
+	broken := false
+	if u := rng.Float64(); u < e.errors+e.outage {
+		if broken = u < e.errors*p.MidstreamOf; !broken {
+			return m.fail(e)
+		}
+	}
+	a := Answer{Kind: Served, Output: w.Output}
+	if e.cacheHit > 0 && w.Prefix > 0 {
+		a.Cached = int32(e.cacheHit * float64(min(w.Prefix, cache.held(at, now))))
+	}
+	over := max(load-1, 0)
+	if load > p.LoadCeiling {
+		load = p.LoadCeiling
+	}
+	square := load * load
+	ttft := (e.ttft*e.slow*t.ttft.Draw(rng) + float64(w.Input-a.Cached)/p.PrefillRate) * (1 + p.TTFTLoad*square)
+	if p.TailShare > 0 && rng.Chance(p.TailShare) {
+		ttft *= math.Exp(p.TailSlope * (0.5 + t.expo.Draw(rng)))
+	}
+	ttft += p.QueueWaitS * over
+	perToken := e.tokenSeconds * t.token.Draw(rng) * (1 + p.DecodeLoad*square)
+	if e.slow != 1 {
+		perToken *= math.Sqrt(e.slow)
+	}
+	if broken {
+		a.Kind = Broken
+		a.Output = int32(float64(w.Output) * rng.Float64())
+	}
+	a.TTFT = micros(ttft)
+	a.Duration = a.TTFT + micros(perToken*float64(a.Output))
+	return a
+}
+
+// fail ends an attempt with an error before the first token.
+func (m *Market) fail(e *Endpoint) Answer {
+	p, t, rng := &m.params, m.tables, &m.attempt
+	if rng.Chance(p.QuickErrors) {
+		return Answer{Kind: Failed, Duration: micros(leastError + p.QuickErrorS*t.expo.Draw(rng))}
+	}
+	return Answer{Kind: Failed, Timeout: true, Duration: micros(leastError + e.hang*(0.4+0.8*t.expo.Draw(rng)))}
+}
+
+// Finish frees the place of an attempt. When it was served, the endpoint's prompt cache now holds the conversation.
+func (m *Market) Finish(at int32, w Work, served bool, cache *Cache, now int64) {
+	e := &m.Endpoints[at]
+	e.inFlight--
+	if served && e.CacheMicros > 0 {
+		cache.write(at, w.Input+w.Output, now+e.CacheMicros)
+	}
+}
+
+// ToolCallOK draws whether a tool call of the endpoint is well formed.
+func (m *Market) ToolCallOK(at int32) bool { return !m.attempt.Chance(m.Endpoints[at].badToolCalls) }
+
+func micros(seconds float64) int64 { return int64(seconds * 1e6) }

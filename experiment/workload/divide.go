@@ -1,0 +1,106 @@
+package workload
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"switchback/experiment/random"
+)
+
+// weekWindows is the number of arrival windows of the first week, over which the flow is scaled.
+const weekWindows = 7 * 86400 / WindowSeconds
+
+// source is one client of one trace with its share of the whole demand.
+type source struct {
+	trace  *Trace
+	client *Client
+	share  float64   // of all requests of the first week
+	flow   []float32 // its requests per window of the first week, in units of all requests
+}
+
+// sources lists the clients with traffic in the first week. Every trace carries the same share of the demand.
+// A trace shorter than a week repeats.
+func sources(traces []Trace) []source {
+	var all []source
+	for i := range traces {
+		tr := &traces[i]
+		first := len(all)
+		total := 0.0
+		for j := range tr.Clients {
+			c := &tr.Clients[j]
+			s := source{trace: tr, client: c, flow: make([]float32, weekWindows)}
+			for w := range s.flow {
+				s.flow[w] = c.Rate[w%tr.Windows]
+				s.share += float64(s.flow[w])
+			}
+			if s.share > 0 {
+				all = append(all, s)
+				total += s.share
+			}
+		}
+		scale := 1 / total / float64(len(traces))
+		for j := first; j < len(all); j++ {
+			all[j].share *= scale
+			for w := range all[j].flow {
+				all[j].flow[w] *= float32(scale)
+			}
+		}
+	}
+	return all
+}
+
+// divide gives every source, whole, to one of n models and returns the sources of each model.
+//
+// The models' shares of the demand should follow a Zipf law with the given exponent. Sources are placed in
+// the order of their busiest window, tallest first, each where it raises the model's busiest window, relative to the model's
+// share, the least; models that have their share already take no more. The seed decides near-ties: scores are blurred by 10 %.
+func divide(all []source, n int, skew float64, rng random.Stream) [][]source {
+	target := zipf(n, skew)
+	order := slices.Clone(all)
+	slices.SortStableFunc(order, func(a, b source) int {
+		return cmp.Compare(slices.Max(b.flow), slices.Max(a.flow))
+	})
+	filled := make([]float64, n)
+	flow := make([][]float64, n)
+	for m := range flow {
+		flow[m] = make([]float64, weekWindows)
+	}
+	parts := make([][]source, n)
+	for _, s := range order {
+		best, bestScore := -1, math.Inf(1)
+		for m := range n {
+			peak := 0.0
+			for w, f := range s.flow {
+				peak = max(peak, flow[m][w]+float64(f))
+			}
+			score := peak / target[m] * math.Exp(0.1*(rng.Float64()-0.5))
+			if filled[m]+s.share > 1.02*target[m] {
+				score *= 1e3 * (filled[m] + s.share) / target[m] // only when no model has room
+			}
+			if score < bestScore {
+				best, bestScore = m, score
+			}
+		}
+		parts[best] = append(parts[best], s)
+		filled[best] += s.share
+		for w, f := range s.flow {
+			flow[best][w] += float64(f)
+		}
+	}
+	return parts
+}
+
+// zipf returns n shares that fall as 1/rank^exponent and sum to 1.
+func zipf(n int, exponent float64) []float64 {
+	shares := make([]float64, n)
+	sum := 0.0
+	for i := range shares {
+		shares[i] = math.Pow(float64(i+1), -exponent)
+		sum += shares[i]
+	}
+	for i := range shares {
+		shares[i] /= sum
+	}
+	return shares
+}

@@ -1,0 +1,158 @@
+package workload
+
+import (
+	"math"
+
+	"switchback/experiment/random"
+)
+
+// scaleTokens fits each model's token scales so that its expected tokens per request meet the targets:
+// output means spread around GeoOutput, input means whose geometric mean is GeoMeanInput and whose traffic-weighted mean is MeanInput.
+func (w *Workload) scaleTokens(p Params, seed uint64) {
+	n := len(w.Models)
+	rng := random.New(seed, "workload", "token scales")
+	normal := random.Normal()
+	zIn, zOut := standardised(n, normal, &rng), standardised(n, normal, &rng)
+	share := make([]float64, n)
+	total := 0.0
+	for i := range w.Models {
+		total += w.Models[i].Flow
+	}
+	for i := range w.Models {
+		share[i] = w.Models[i].Flow / total
+	}
+	sigma := p.inputSpread(zIn, share)
+	for i := range w.Models {
+		m := &w.Models[i]
+		m.fitScales(p.GeoMeanInput*math.Exp(sigma*zIn[i]), p.GeoOutput*math.Exp(p.OutputSpread*zOut[i]), seed)
+	}
+}
+
+// standardised draws n normal numbers with mean 0 and, for n > 1, standard deviation 1.
+func standardised(n int, normal *random.Table, rng *random.Stream) []float64 {
+	z := make([]float64, n)
+	mean, ss := 0.0, 0.0
+	for i := range z {
+		z[i] = normal.Draw(rng)
+		mean += z[i] / float64(n)
+	}
+	for i := range z {
+		z[i] -= mean
+		ss += z[i] * z[i] / float64(n)
+	}
+	for i := range z {
+		if ss > 0 {
+			z[i] /= math.Sqrt(ss)
+		}
+	}
+	return z
+}
+
+// inputSpread solves Σ share·G·exp(σ z) = MeanInput for the spread σ of the models' mean inputs, at most 1.5.
+func (p *Params) inputSpread(z, share []float64) float64 {
+	if p.MeanInput == 0 {
+		return 0.5
+	}
+	lo, hi := 0.0, 1.5
+	for range 50 {
+		sigma := (lo + hi) / 2
+		mean := 0.0
+		for i := range z {
+			mean += share[i] * p.GeoMeanInput * math.Exp(sigma*z[i])
+		}
+		if mean < p.MeanInput {
+			lo = sigma
+		} else {
+			hi = sigma
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// fitScales finds the scales that give the model the wanted expected tokens, by simulating conversations
+// without a market. Outputs first, since answers become part of later prompts.
+func (m *Model) fitScales(wantInput, wantOutput float64, seed uint64) {
+	for range 4 { // the cut at MaxOutput makes the mean less than proportional to the scale
+		_, output := m.expectTokens(seed, 1500)
+		m.outputScale *= wantOutput / output
+	}
+	lo, hi := math.Log(1e-3), math.Log(1e3)
+	for range 14 {
+		m.inputScale = math.Exp((lo + hi) / 2)
+		if input, _ := m.expectTokens(seed, 1500); input < wantInput {
+			lo = math.Log(m.inputScale)
+		} else {
+			hi = math.Log(m.inputScale)
+		}
+	}
+	m.MeanInput, m.MeanOutput = m.expectTokens(seed, 6000)
+}
+
+// expectTokens estimates the mean tokens of a request from n conversations at random clients and instants.
+// Agent loops are sampled apart, so that their small number does not blur the mean.
+func (m *Model) expectTokens(seed uint64, n int) (input, output float64) {
+	p := &m.laws.params
+	rng := random.New(seed, "workload", "expect", m.Name)
+	pick := m.picker()
+	sum := func(n int, agent bool) (in, out, turns float64) {
+		for range n {
+			client, window := pick(&rng)
+			s := Session{stream: random.Seeded(rng.Uint64()), Client: client, Turn: -1, Turns: 1, Agent: agent}
+			switch {
+			case agent:
+				s.Turns = 1 + m.drawTurns(&s, p.AgentTurns-1)
+			case s.stream.Chance(1 - p.SingleShare):
+				s.Turns = 1 + m.drawTurns(&s, p.ChatTurns-1)
+			}
+			now := int64(window) * WindowSeconds * 1e6
+			for s.More() {
+				m.NextTurn(&s, now)
+				in += float64(s.Prompt)
+				out += float64(s.Output)
+				turns++
+			}
+		}
+		return in / float64(n), out / float64(n), turns / float64(n)
+	}
+	in, out, turns := sum(n, false)
+	if p.AgentShare > 0 {
+		inA, outA, turnsA := sum(n/10, true)
+		in, out, turns = mixIn(in, inA, p.AgentShare), mixIn(out, outA, p.AgentShare), mixIn(turns, turnsA, p.AgentShare)
+	}
+	return in / turns, out / turns
+}
+
+func mixIn(a, b, share float64) float64 { return a*(1-share) + b*share }
+
+// picker returns a function that draws a client and a window of the first week in proportion to the client's starts.
+func (m *Model) picker() func(rng *random.Stream) (client int32, window int) {
+	type place struct {
+		client int32
+		window int
+	}
+	var places []place
+	var upTo []float64
+	sum := 0.0
+	for i := range m.clients {
+		c := &m.clients[i]
+		for w := 0; w < weekWindows; w += 6 { // hourly is fine enough
+			if r := float64(c.rate[w%len(c.rate)]); r > 0 {
+				sum += r
+				places = append(places, place{int32(i), w})
+				upTo = append(upTo, sum)
+			}
+		}
+	}
+	return func(rng *random.Stream) (int32, int) {
+		x := rng.Float64() * sum
+		lo, hi := 0, len(upTo)-1
+		for lo < hi {
+			if mid := (lo + hi) / 2; upTo[mid] <= x {
+				lo = mid + 1
+			} else {
+				hi = mid
+			}
+		}
+		return places[lo].client, places[lo].window
+	}
+}
