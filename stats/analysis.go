@@ -90,6 +90,7 @@ type Estimate struct {
 	RatioOfLevels       *float64 `json:"ratio_of_levels"`
 	HalfSample          Bounds   `json:"half_sample"`
 	SlotAdjusted        Effect   `json:"slot_adjusted"`
+	Unadjusted          *Effect  `json:"unadjusted,omitempty"` // the relative effect without slot adjustment, when the headline has it
 	TwoWay              Bounds   `json:"two_way"`
 	MCError             *float64 `json:"mc_error"` // Monte-Carlo standard error of an end of the relative interval, as a fraction
 	PValue              *float64 `json:"p_value"`

@@ -1,0 +1,280 @@
+package stats
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// analysis is the state of one Analyze: what all metrics share.
+type analysis struct {
+	src    Source
+	pairs  []Pair
+	opts   Options
+	models []string
+	rows   []int64 // kept requests by model, when traffic weighs the models
+	sets   []*drawSet
+}
+
+// measured is one metric on its way to its rows.
+type measured struct {
+	metric   Metric
+	cells    []cell
+	supports []*support
+}
+
+// Analyze returns, for every metric, the overall row followed by one row for each model.
+//
+// Pairs are the design's, in the order of the source's columns; all of them are resampled, whether or not they have
+// rows. The order of pairs must be the same in every call that is to give the same replicates. Errors are those of the
+// source, options out of range, and a schedule outside its design's set (ErrNotInSet); data that cannot answer a
+// question gives nulls with warning codes instead.
+func Analyze(ctx context.Context, src Source, metrics []Metric, pairs []Pair, opts Options) (Analysis, error) {
+	a, err := newAnalysis(ctx, src, pairs, opts)
+	if err != nil {
+		return Analysis{}, fmt.Errorf("analyze: %w", err)
+	}
+	results := make([]metricRows, len(metrics))
+	for i, metric := range metrics {
+		if results[i].done {
+			continue
+		}
+		// A quantity is asked once and serves all its quantiles.
+		group := []int{i}
+		for j := i + 1; metric.Kind == Quantile && j < len(metrics); j++ {
+			if metrics[j].Kind == Quantile && metrics[j].Quantity == metric.Quantity {
+				group = append(group, j)
+			}
+		}
+		if err := a.measure(ctx, metrics, group, results); err != nil {
+			return Analysis{}, fmt.Errorf("analyze %s: %w", metric.ID, err)
+		}
+	}
+	return a.assemble(metrics, results), nil
+}
+
+func newAnalysis(ctx context.Context, src Source, pairs []Pair, opts Options) (*analysis, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	a := &analysis{src: src, pairs: pairs, opts: opts, sets: make([]*drawSet, numSets)}
+	var err error
+	if a.models, err = src.Models(ctx); err != nil {
+		return nil, err
+	}
+	if opts.Weights == WeightsTraffic {
+		sums, err := src.Sums(ctx, "requests")
+		if err != nil {
+			return nil, fmt.Errorf("requests: %w", err)
+		}
+		a.rows = make([]int64, len(a.models))
+		for _, s := range sums {
+			if s.Model < 0 || s.Model >= len(a.models) {
+				return nil, fmt.Errorf("requests: model %d: have %d", s.Model, len(a.models))
+			}
+			a.rows[s.Model] += s.N
+		}
+	}
+	n := len(pairs)
+	a.sets[setPoint] = pointSet(n)
+	a.sets[setBootstrap] = bootstrapSet(opts.Seed, n, opts.Replicates)
+	a.sets[setHalf] = halfSampleSet(opts.Seed, n, opts.Replicates)
+	a.sets[setJackknife] = jackknifeSet(n)
+	a.sets[setSwaps] = &drawSet{id: setSwaps, cols: 2 * n}
+	if opts.Order != "" && opts.Order != orderAlternating && n > 0 {
+		set, err := newAssignments(opts.Order, pairs)
+		if err != nil {
+			return nil, err
+		}
+		a.sets[setSwaps] = swapSet(opts.Seed, set, opts.Replicates)
+	}
+	return a, nil
+}
+
+// measure fills the results of a group of metrics: one sum, or the quantiles of one quantity.
+func (a *analysis) measure(ctx context.Context, metrics []Metric, group []int, results []metricRows) error {
+	first := metrics[group[0]]
+	var found []measured
+	var err error
+	if first.Kind == Quantile {
+		perMilles := make([]int, len(group))
+		for g, i := range group {
+			if perMilles[g] = metrics[i].PerMille; perMilles[g] < 1 || perMilles[g] > 1000 {
+				return fmt.Errorf("quantile %d per mille: must lie in 1 … 1000", perMilles[g])
+			}
+		}
+		found, err = a.quantiles(ctx, first.Quantity, perMilles)
+	} else {
+		found, err = a.sums(ctx, first)
+	}
+	if err != nil {
+		return err
+	}
+	for g, i := range group {
+		found[g].metric = metrics[i]
+		if results[i], err = a.rowsOf(ctx, found[g]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *analysis) sums(ctx context.Context, metric Metric) ([]measured, error) {
+	sums, err := a.src.Sums(ctx, metric.ID)
+	if err != nil {
+		return nil, err
+	}
+	cells, err := newSumCells(sums, metric.Kind, len(a.models), len(a.pairs))
+	if err != nil {
+		return nil, err
+	}
+	var m measured
+	for _, c := range cells {
+		m.cells, m.supports = append(m.cells, c), append(m.supports, &c.support)
+	}
+	return []measured{m}, nil
+}
+
+// quantiles locates the bins of the given quantiles of a quantity under every draw, asks the source for the values
+// inside them, and returns the cells of each quantile.
+func (a *analysis) quantiles(ctx context.Context, quantity string, perMilles []int) ([]measured, error) {
+	counts, err := a.src.Histogram(ctx, quantity)
+	if err != nil {
+		return nil, err
+	}
+	hs, err := newHistograms(counts, len(a.models), len(a.pairs))
+	if err != nil {
+		return nil, err
+	}
+	found := make([]measured, len(perMilles))
+	var cells []*quantileCell
+	for q, perMille := range perMilles {
+		for _, h := range hs {
+			c := &quantileCell{histogram: h, perMille: perMille}
+			cells = append(cells, c)
+			found[q].cells, found[q].supports = append(found[q].cells, c), append(found[q].supports, &h.support)
+		}
+	}
+	if err := parallel(ctx, a.opts.Threads, len(cells), func(i int) { cells[i].locateAll(a.sets) }); err != nil {
+		return nil, err
+	}
+	var touched []ModelBin
+	for i := range hs {
+		for q := range perMilles {
+			cells[q*len(hs)+i].touch()
+		}
+		for b, v := range hs[i].inside {
+			if v != nil {
+				touched = append(touched, ModelBin{Model: i, Bin: hs[i].bins[b]})
+			}
+		}
+	}
+	if len(touched) == 0 {
+		return found, nil
+	}
+	values, err := a.src.Values(ctx, quantity, touched)
+	if err != nil {
+		return nil, err
+	}
+	byModel := make([][]Value, len(hs))
+	for _, v := range values {
+		if v.Model < 0 || v.Model >= len(hs) {
+			return nil, fmt.Errorf("values of %s: model %d: have %d", quantity, v.Model, len(hs))
+		}
+		byModel[v.Model] = append(byModel[v.Model], v)
+	}
+	errs := make([]error, len(hs))
+	if err := parallel(ctx, a.opts.Threads, len(hs), func(i int) { errs[i] = hs[i].fill(byModel[i]) }); err != nil {
+		return nil, err
+	}
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("values of %s, model %s: %w", quantity, a.models[i], err)
+		}
+	}
+	return found, nil
+}
+
+// evaluate returns the levels of the models under every draw, by set. Models without a complete pair have none.
+func (a *analysis) evaluate(ctx context.Context, m measured) ([][]levels, error) {
+	type task struct{ set, model, chunk int }
+	var tasks []task
+	out := make([][]levels, numSets)
+	for s, set := range a.sets {
+		out[s] = make([]levels, len(m.cells))
+		for i := range m.cells {
+			if m.supports[i].pairs == 0 {
+				continue
+			}
+			out[s][i] = newLevels(set.n)
+			for c := range chunks(set.n) {
+				tasks = append(tasks, task{s, i, c})
+			}
+		}
+	}
+	err := parallel(ctx, a.opts.Threads, len(tasks), func(i int) {
+		t := tasks[i]
+		set, l := a.sets[t.set], out[t.set][t.model]
+		lo, hi := chunkOf(t.chunk, set.n)
+		for role := range 2 {
+			for d := lo; d < hi; d++ {
+				l.raw[role][d], l.log[role][d] = m.cells[t.model].level(set, role, d)
+			}
+		}
+	})
+	return out, err
+}
+
+// assemble adjusts p-values over the published family and puts rows and warnings in the order of the metrics.
+func (a *analysis) assemble(metrics []Metric, results []metricRows) Analysis {
+	adjustFamily(metrics, results)
+	var out Analysis
+	for _, r := range results {
+		out.Estimates = append(out.Estimates, r.estimates...)
+		out.Exclusions = append(out.Exclusions, r.exclusions...)
+	}
+	out.Warnings = a.warnings(results)
+	return out
+}
+
+// adjustFamily fills the adjusted p-values and the simultaneous intervals of the published overall rows.
+func adjustFamily(metrics []Metric, results []metricRows) {
+	var family []int
+	var p, observed []float64
+	var swaps [][]float64
+	for i, m := range metrics {
+		if row := results[i].estimates; m.Published && len(row) > 0 && row[0].PValue != nil {
+			family = append(family, i)
+			p = append(p, *row[0].PValue)
+			observed = append(observed, results[i].logEffect)
+			swaps = append(swaps, results[i].swaps)
+		}
+	}
+	holm, west := Holm(p), maxT(observed, swaps)
+	for j, i := range family {
+		row := &results[i].estimates[0]
+		row.PAdjusted, row.PMaxT = number(holm[j]), number(west[j])
+	}
+}
+
+// warnings collects the caveats of the whole analysis.
+func (a *analysis) warnings(results []metricRows) []Warning {
+	var out []Warning
+	if len(a.models) == 0 {
+		out = append(out, Warning{"no_data", "no row is left to analyze"})
+	}
+	if len(a.pairs) < enoughPairs {
+		out = append(out, Warning{"too_few_pairs", fmt.Sprintf("%d pairs: intervals need 2, and hold what they say from %d on", len(a.pairs), enoughPairs)})
+	}
+	if a.opts.Order == orderAlternating {
+		out = append(out, Warning{"not_measurable", "no p-value: an alternating schedule has only one other assignment, its mirror"})
+	}
+	for _, r := range results {
+		for _, w := range r.warnings {
+			if !slices.Contains(out, w) {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}

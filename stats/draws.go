@@ -1,0 +1,128 @@
+package stats
+
+// drawSet is a list of draws. A draw gives each role (the arm that a column plays) a weight on columns; columns are
+// laid out arm by arm: pair i is column i for control and column pairs+i for treatment.
+type drawSet struct {
+	id     int // one of the constants below
+	n      int // draws
+	cols   int // columns that a draw weighs
+	offset [2]int
+	w      [2][]uint32 // by role, draws × cols
+	empty  int         // draws without any weight
+}
+
+// The sets of draws of an analysis. The same draws serve every model, arm and metric.
+const (
+	setPoint     = iota // every pair once
+	setBootstrap        // multinomial weights on pairs
+	setHalf             // each pair kept with probability ½
+	setJackknife        // all pairs but one
+	setSwaps            // other members of the design's set: the arms of some pairs swapped
+	numSets
+)
+
+// weights returns the weights of a role in a draw, for the columns from offset[role] on.
+func (s *drawSet) weights(role, draw int) []uint32 {
+	return s.w[role][draw*s.cols : (draw+1)*s.cols]
+}
+
+// pairSet returns a set whose draws weigh pairs, the same for both arms.
+func pairSet(id, pairs, draws int) *drawSet {
+	w := make([]uint32, pairs*draws)
+	return &drawSet{id: id, n: draws, cols: pairs, offset: [2]int{0, pairs}, w: [2][]uint32{w, w}}
+}
+
+func pointSet(pairs int) *drawSet {
+	s := pairSet(setPoint, pairs, 1)
+	for i := range s.w[0] {
+		s.w[0][i] = 1
+	}
+	return s
+}
+
+// bootstrapSet draws pairs with replacement.
+func bootstrapSet(seed uint64, pairs, draws int) *drawSet {
+	s := pairSet(setBootstrap, pairs, draws)
+	random := newStream(seed, "bootstrap")
+	for d := range draws {
+		rng, w := random.at(d), s.weights(0, d)
+		for range pairs {
+			w[rng.IntN(pairs)]++
+		}
+	}
+	return s
+}
+
+// halfSampleSet keeps each pair with probability ½ (typical values, Hartigan 1969).
+func halfSampleSet(seed uint64, pairs, draws int) *drawSet {
+	s := pairSet(setHalf, pairs, draws)
+	random := newStream(seed, "half-sample")
+	for d := range draws {
+		rng, w, kept := random.at(d), s.weights(0, d), uint32(0)
+		for i := range w {
+			w[i] = uint32(rng.Uint64() >> 63)
+			kept += w[i]
+		}
+		if kept == 0 {
+			s.empty++
+		}
+	}
+	return s
+}
+
+func jackknifeSet(pairs int) *drawSet {
+	s := pairSet(setJackknife, pairs, pairs)
+	for d := range pairs {
+		for i, w := 0, s.weights(0, d); i < pairs; i++ {
+			if i != d {
+				w[i] = 1
+			}
+		}
+	}
+	return s
+}
+
+// swapSet returns the other members of a set of assignments when there are at most maxEnumerated, else random members.
+func swapSet(seed uint64, set *assignments, draws int) *drawSet {
+	pairs := len(set.observed)
+	s := &drawSet{id: setSwaps, cols: 2 * pairs}
+	add := func(flips []bool) {
+		for role := range 2 {
+			from := len(s.w[role])
+			s.w[role] = append(s.w[role], make([]uint32, 2*pairs)...)
+			for i, flip := range flips {
+				arm := role
+				if flip {
+					arm = 1 - role
+				}
+				s.w[role][from+arm*pairs+i] = 1
+			}
+		}
+		s.n++
+	}
+	if set.size() <= maxEnumerated {
+		set.enumerate(add)
+		return s
+	}
+	random, flips := newStream(seed, "swaps"), make([]bool, pairs)
+	for d := range draws {
+		set.draw(random.at(d), flips)
+		add(flips)
+	}
+	return s
+}
+
+// dot returns the weighted sum of counts. len(counts) must equal len(w).
+func dot(counts, w []uint32) uint64 {
+	w = w[:len(counts)]
+	var a, b uint64
+	for len(counts) >= 4 && len(w) >= 4 {
+		a += uint64(counts[0])*uint64(w[0]) + uint64(counts[1])*uint64(w[1])
+		b += uint64(counts[2])*uint64(w[2]) + uint64(counts[3])*uint64(w[3])
+		counts, w = counts[4:], w[4:]
+	}
+	for i, c := range counts {
+		a += uint64(c) * uint64(w[i])
+	}
+	return a + b
+}

@@ -1,0 +1,186 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Kinds of intervals, the values of Options.Interval.
+const (
+	IntervalExpanded   = "expanded"    // percentile with tails expanded for the number of pairs (Hesterberg 2015)
+	IntervalPercentile = "percentile"  // plain percentile
+	IntervalBasic      = "basic"       // point mirrored percentile
+	IntervalBCa        = "bca"         // bias-corrected and accelerated (Efron 1987), jackknife by pair
+	IntervalBootstrapT = "bootstrap-t" // studentized
+	IntervalT          = "t"           // point ± t · jackknife standard error
+	IntervalHalfSample = "half-sample" // typical values (Hartigan 1969)
+)
+
+// maxUndefined is the share of undefined replicates above which an interval is undefined.
+const maxUndefined = 0.01
+
+// replicates are sorted defined values of a statistic under the draws of a set.
+type replicates struct {
+	sorted    []float64
+	undefined int  // draws without a value, empty draws not counted
+	usable    bool // few enough were undefined
+}
+
+// newReplicates takes the values of all draws, of which empty had no weight at all. −Inf ranks lowest, +Inf highest.
+func newReplicates(values []float64, empty int) replicates {
+	r := replicates{sorted: make([]float64, 0, len(values))}
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			r.sorted = append(r.sorted, v)
+		}
+	}
+	slices.Sort(r.sorted)
+	draws := len(values) - empty
+	r.undefined = draws - len(r.sorted)
+	r.usable = len(r.sorted) > 0 && float64(r.undefined) <= maxUndefined*float64(draws)
+	return r
+}
+
+// at returns the ⌈pB⌉-th of the sorted values (type 1 quantile).
+func (r replicates) at(p float64) float64 {
+	b := len(r.sorted)
+	k := int(math.Ceil(p*float64(b) - 1e-9)) // p·B is often meant to be whole: 0.025 · 10,000
+	return r.sorted[min(max(k, 1), b)-1]
+}
+
+// sd returns the standard deviation of the finite values.
+func (r replicates) sd() float64 {
+	finite := make([]float64, 0, len(r.sorted))
+	for _, v := range r.sorted {
+		if !math.IsInf(v, 0) {
+			finite = append(finite, v)
+		}
+	}
+	if len(finite) < 2 {
+		return math.NaN()
+	}
+	return stat.StdDev(finite, nil)
+}
+
+// ExpandedTail returns the share of replicates beyond each end of the expanded percentile interval for n independent
+// units: Φ(−√(n/(n−1)) · t), t being the 1−alpha quantile of Student's distribution with n−1 degrees of freedom
+// (Hesterberg, What Teachers Should Know about the Bootstrap, 2015). alpha is one tail, typically 0.025; n ≥ 2.
+func ExpandedTail(alpha float64, n int) float64 {
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - alpha)
+	return distuv.UnitNormal.CDF(-math.Sqrt(float64(n)/float64(n-1)) * t)
+}
+
+// evidence is what the intervals of one effect are made from.
+type evidence struct {
+	point     float64
+	bootstrap replicates
+	half      replicates
+	jackknife []float64 // by left-out pair, for the pairs that count
+	studentT  replicates
+	studentSE float64 // of the point, by the formula that studentT used
+	n         int     // pairs that count
+}
+
+// interval returns the ends of the named interval with one tail of alpha, NaN where it is undefined. An interval
+// contains its point: where the replicates lie wholly to one side, the end is moved to the point.
+func (e evidence) interval(kind string, alpha float64) (lo, hi float64) {
+	lo, hi = math.NaN(), math.NaN()
+	if e.n < 2 || math.IsNaN(e.point) || math.IsInf(e.point, 0) {
+		return lo, hi
+	}
+	switch kind {
+	case IntervalT:
+		se := jackknifeSE(e.jackknife)
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(e.n - 1)}.Quantile(1 - alpha)
+		lo, hi = e.point-t*se, e.point+t*se
+	case IntervalHalfSample:
+		if e.half.usable {
+			lo, hi = e.half.at(alpha), e.half.at(1-alpha)
+		}
+	case IntervalBootstrapT:
+		if e.studentT.usable {
+			lo, hi = e.point-e.studentT.at(1-alpha)*e.studentSE, e.point-e.studentT.at(alpha)*e.studentSE
+		}
+	default:
+		if !e.bootstrap.usable {
+			break
+		}
+		low, high := alpha, 1-alpha
+		switch kind {
+		case IntervalExpanded:
+			low = ExpandedTail(alpha, e.n)
+			high = 1 - low
+		case IntervalBCa:
+			low, high = bcaTails(e.bootstrap, e.point, acceleration(e.jackknife), alpha)
+		}
+		lo, hi = e.bootstrap.at(low), e.bootstrap.at(high)
+		if kind == IntervalBasic {
+			lo, hi = 2*e.point-hi, 2*e.point-lo
+		}
+	}
+	return math.Min(lo, e.point), math.Max(hi, e.point)
+}
+
+// jackknifeDeviations returns mean − θ₍₋ᵢ₎ for delete-one values.
+func jackknifeDeviations(leftOut []float64) []float64 {
+	mean := stat.Mean(leftOut, nil)
+	d := make([]float64, len(leftOut))
+	for i, v := range leftOut {
+		d[i] = mean - v
+	}
+	return d
+}
+
+// jackknifeSE returns the delete-one jackknife standard error, √((n−1)/n · Σd²).
+func jackknifeSE(leftOut []float64) float64 {
+	sum := 0.0
+	for _, d := range jackknifeDeviations(leftOut) {
+		sum += d * d
+	}
+	n := float64(len(leftOut))
+	return math.Sqrt(sum * (n - 1) / n)
+}
+
+// acceleration returns the skewness constant a of BCa from delete-one values: Σd³ / (6 (Σd²)^1.5), 0 when all are equal.
+func acceleration(leftOut []float64) float64 {
+	var two, three float64
+	for _, d := range jackknifeDeviations(leftOut) {
+		two += d * d
+		three += d * d * d
+	}
+	if two == 0 {
+		return 0
+	}
+	return three / (6 * math.Pow(two, 1.5))
+}
+
+// bcaTails returns the shares of sorted replicates at which the BCa interval ends. Replicates that tie with the point
+// count half, and a point beyond all replicates is taken as half a replicate from the edge, so both tails are defined.
+func bcaTails(r replicates, point, a, alpha float64) (low, high float64) {
+	b := float64(len(r.sorted))
+	below, _ := slices.BinarySearch(r.sorted, point)
+	above := below
+	for above < len(r.sorted) && r.sorted[above] == point {
+		above++
+	}
+	share := (float64(below) + float64(above-below)/2) / b
+	z0 := distuv.UnitNormal.Quantile(min(max(share, 0.5/b), 1-0.5/b))
+	tail := func(p float64) float64 {
+		z := z0 + distuv.UnitNormal.Quantile(p)
+		if 1-a*z <= 0 { // beyond the pole of the formula
+			return math.Max(0, math.Copysign(1, z))
+		}
+		return distuv.UnitNormal.CDF(z0 + z/(1-a*z))
+	}
+	return tail(alpha), tail(1 - alpha)
+}
+
+// monteCarloError returns the standard error of an end of a percentile interval with the given tail that comes from
+// the finite number of replicates: √(p(1−p)/B) over the density of a normal distribution with the replicates' spread.
+func monteCarloError(r replicates, tail float64) float64 {
+	z := distuv.UnitNormal.Quantile(tail)
+	return r.sd() * math.Sqrt(tail*(1-tail)/float64(len(r.sorted))) / distuv.UnitNormal.Prob(z)
+}

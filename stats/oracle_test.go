@@ -1,0 +1,203 @@
+package stats_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"switchback/stats"
+	"switchback/stats/statstest"
+)
+
+// oracle answers an analysis the slow way: every draw repeats the rows that it weighs, sorts them and picks.
+type oracle struct {
+	rows   []statstest.Row
+	models []string
+	pairs  int
+}
+
+// cell returns N, Y and the ascending values of a model's arm when pair i counts w[i] times.
+func (o oracle) cell(metric stats.Metric, model string, arm int, w []uint32) (n, y int64, values []int64) {
+	complete := map[int][2]bool{}
+	usable := func(r statstest.Row) bool {
+		if metric.Kind == stats.Quantile {
+			_, ok := r.Values[metric.Quantity]
+			return ok
+		}
+		return r.Sums[metric.ID][0] > 0
+	}
+	for _, r := range o.rows {
+		if r.Model == model && usable(r) {
+			c := complete[r.Pair]
+			c[r.Arm] = true
+			complete[r.Pair] = c
+		}
+	}
+	for _, r := range o.rows {
+		if r.Model != model || r.Arm != arm || !usable(r) || complete[r.Pair] != [2]bool{true, true} {
+			continue
+		}
+		for range w[r.Pair] {
+			if metric.Kind == stats.Quantile {
+				values = append(values, r.Values[metric.Quantity])
+			}
+			n += r.Sums[metric.ID][0]
+			y += r.Sums[metric.ID][1]
+		}
+	}
+	slices.Sort(values)
+	return n, y, values
+}
+
+// log returns the logarithm of a model's level.
+func (o oracle) log(metric stats.Metric, model string, arm int, w []uint32) float64 {
+	n, y, values := o.cell(metric, model, arm, w)
+	switch metric.Kind {
+	case stats.Quantile:
+		if len(values) == 0 {
+			return math.NaN()
+		}
+		v := values[(metric.PerMille*len(values)+999)/1000-1]
+		if v == stats.Inf {
+			return math.Inf(1)
+		}
+		return math.Log(float64(v))
+	case stats.Event:
+		if n == 0 {
+			return math.NaN()
+		}
+		return math.Log((float64(y) + 0.5) / (float64(n) + 1))
+	}
+	return math.Log(float64(y) / float64(n))
+}
+
+func (o oracle) effect(metric stats.Metric, models []string, w []uint32) float64 {
+	sum := 0.0
+	for _, m := range models {
+		sum += (o.log(metric, m, 1, w) - o.log(metric, m, 0, w)) / float64(len(models))
+	}
+	return sum
+}
+
+// interval returns the expanded percentile (or half-sample) interval from all draws.
+func (o oracle) interval(metric stats.Metric, models []string, draws [][]uint32, tail float64) (lo, hi float64) {
+	var reps []float64
+	for _, w := range draws {
+		if v := o.effect(metric, models, w); !math.IsNaN(v) {
+			reps = append(reps, v)
+		}
+	}
+	slices.Sort(reps)
+	at := func(p float64) float64 { return reps[int(math.Ceil(p*float64(len(reps))-1e-9))-1] }
+	return math.Expm1(at(tail)), math.Expm1(at(1 - tail))
+}
+
+var testMetrics = []stats.Metric{
+	{ID: "ttft_p50", Kind: stats.Quantile, PerMille: 500, Quantity: "ttft", Unit: "ms", Scale: 1e-3, Better: -1, Published: true},
+	{ID: "ttft_p95", Kind: stats.Quantile, PerMille: 950, Quantity: "ttft", Unit: "ms", Scale: 1e-3, Better: -1, Published: true},
+	{ID: "cost_per_1k_requests", Kind: stats.Ratio, Unit: "USD", Scale: 1e-6, Better: -1, Published: true},
+	{ID: "hit_429", Kind: stats.Event, Unit: "fraction", Scale: 1, Better: -1, Published: true},
+	{ID: "failed_ms", Kind: stats.Mean, Unit: "ms", Scale: 1e-3, Better: -1, Published: true},
+}
+
+// testPairs returns a slot-balanced schedule: positions are treatment-first on alternating days.
+func testPairs(days, positions int) []stats.Pair {
+	var out []stats.Pair
+	for d := range days {
+		for p := range positions {
+			out = append(out, stats.Pair{ID: string(rune('a'+d)) + string(rune('0'+p)), Day: d + 1, Position: p, TreatmentFirst: (d+p)%2 == 0})
+		}
+	}
+	return out
+}
+
+// testRows draws about perCell rows for each model, pair and arm, with shared shocks by pair and ties.
+func testRows(seed uint64, models []string, pairs, perCell int) []statstest.Row {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var rows []statstest.Row
+	for p := range pairs {
+		shock := [2]float64{0.1 * rng.NormFloat64(), 0.1*rng.NormFloat64() - 0.2}
+		for m, model := range models {
+			for arm := range 2 {
+				for range perCell/2 + rng.IntN(perCell) {
+					ttft := int64(1000 * math.Round(100*math.Exp(shock[arm]+0.5*float64(m)+0.6*rng.NormFloat64())))
+					if rng.Float64() < 0.02 {
+						ttft = stats.Inf
+					}
+					failed, hit := int64(0), int64(0)
+					if rng.Float64() < 0.2*math.Exp(3*shock[arm]) {
+						failed, hit = int64(rng.ExpFloat64()*1e5), 1
+					}
+					rows = append(rows, statstest.Row{Model: model, Pair: p, Arm: arm,
+						Values: map[string]int64{"ttft": ttft},
+						Sums: map[string][2]int64{
+							"cost_per_1k_requests": {1, int64(1e6 * math.Exp(0.3*rng.NormFloat64()+0.1*shock[arm]))},
+							"hit_429":              {1, hit},
+							"failed_ms":            {1, failed},
+						}})
+				}
+			}
+		}
+	}
+	return rows
+}
+
+func analyze(t testing.TB, src stats.Source, metrics []stats.Metric, pairs []stats.Pair, opts stats.Options) stats.Analysis {
+	t.Helper()
+	got, err := stats.Analyze(context.Background(), src, metrics, pairs, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
+
+// TestOracle compares the engine with physical copies of rows, sorted anew for every draw.
+func TestOracle(t *testing.T) {
+	models := []string{"a", "b", "c"}
+	pairs := testPairs(3, 3)
+	o := oracle{rows: testRows(1, models, len(pairs), 60), models: models, pairs: len(pairs)}
+	// Model c lacks one arm of pair 4.
+	o.rows = slices.DeleteFunc(o.rows, func(r statstest.Row) bool { return r.Model == "c" && r.Pair == 4 && r.Arm == 1 })
+	opts := stats.DefaultOptions()
+	opts.Replicates, opts.Seed, opts.Order = 200, 7, "slot-balanced"
+	draws, halves := stats.Draws(false, 7, len(pairs), 200), stats.Draws(true, 7, len(pairs), 200)
+	halves = slices.DeleteFunc(halves, func(w []uint32) bool { return slices.Max(w) == 0 })
+	ones := slices.Repeat([]uint32{1}, len(pairs))
+
+	for _, e := range analyze(t, statstest.FromRows(o.rows), testMetrics, pairs, opts).Estimates {
+		metric := testMetrics[slices.IndexFunc(testMetrics, func(m stats.Metric) bool { return m.ID == e.ID })]
+		scope, n := models, len(pairs)
+		if e.Scope != "overall" {
+			scope = []string{e.Scope[len("model:"):]}
+		}
+		if e.Scope == "model:c" {
+			n--
+		}
+		if e.Pairs != n || e.Models != len(scope) {
+			t.Errorf("%s %s: %d pairs, %d models, want %d, %d", e.ID, e.Scope, e.Pairs, e.Models, n, len(scope))
+		}
+		point := math.Expm1(o.effect(metric, scope, ones))
+		lo, hi := o.interval(metric, scope, draws, stats.ExpandedTail(0.025, n))
+		halfLo, halfHi := o.interval(metric, scope, halves, 0.025)
+		for _, c := range []struct {
+			name string
+			got  *float64
+			want float64
+		}{{"estimate", e.Relative.Estimate, point}, {"lo", e.Relative.Lo, lo}, {"hi", e.Relative.Hi, hi}, {"half lo", e.HalfSample.Lo, halfLo}, {"half hi", e.HalfSample.Hi, halfHi}} {
+			if c.got == nil || !near(*c.got, c.want, 1e-12) {
+				t.Errorf("%s %s: %s = %v, want %v (warnings %v)", e.ID, e.Scope, c.name, deref(c.got), c.want, e.Warnings)
+			}
+		}
+	}
+}
+
+func deref(p *float64) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
