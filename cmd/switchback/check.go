@@ -160,8 +160,8 @@ func (p *problems) analysis(a analysisConfig) {
 	if !(a.Confidence >= 0.5 && a.Confidence < 1) {
 		p.add("analysis.confidence", "such as 0.95", "%v is not in [0.5, 1)", a.Confidence)
 	}
-	if a.Replicates < 1 || a.Replicates > 10_000_000 {
-		p.add("analysis.replicates", "such as 10000", "%d is not in 1…10,000,000", a.Replicates)
+	if a.Replicates < 1 || a.Replicates > 1_000_000 {
+		p.add("analysis.replicates", "such as 10000", "%d is not in 1…1,000,000", a.Replicates)
 	}
 	p.oneOf("analysis.interval", a.Interval, []string{"expanded", "percentile", "basic", "bca", "bootstrap-t", "t", "half-sample"})
 	p.oneOf("analysis.weights", a.Weights, []string{"equal", "traffic"})
@@ -179,7 +179,9 @@ func (p *problems) report(r reportConfig) {
 	for _, m := range experiment.Metrics() {
 		ids = append(ids, m.ID)
 	}
-	p.oneOf("report.decision", r.Decision, ids)
+	for _, id := range r.Decision {
+		p.oneOf("report.decision", id, ids)
+	}
 	for _, id := range r.Guardrails {
 		p.oneOf("report.guardrails", id, ids)
 	}

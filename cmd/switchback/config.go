@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -76,8 +76,28 @@ type analysisConfig struct {
 }
 
 type reportConfig struct {
-	Decision   string   `toml:"decision"`   // metric id that the verdict sentence is about
-	Guardrails []string `toml:"guardrails"` // metric ids that must not get worse
+	Decision   metricIDs `toml:"decision"`   // what the verdict is about; empty: every published metric
+	Guardrails metricIDs `toml:"guardrails"` // what must not get worse
+}
+
+// metricIDs is one metric id or a list of them.
+type metricIDs []string
+
+// UnmarshalTOML implements toml.Unmarshaler.
+func (m *metricIDs) UnmarshalTOML(value any) error {
+	items, isList := value.([]any)
+	if !isList {
+		items = []any{value}
+	}
+	*m = nil
+	for _, item := range items {
+		id, ok := item.(string)
+		if !ok {
+			return fmt.Errorf("%v is not a metric id or a list of them", value)
+		}
+		*m = append(*m, id)
+	}
+	return nil
 }
 
 // Values of design.schedule that are no file.
@@ -122,7 +142,6 @@ func defaultConfig() config {
 			MinPairs:       analysis.MinPairs,
 			MinRows:        analysis.MinRows,
 		},
-		Report: reportConfig{Decision: "ttft_p50", Guardrails: []string{"cost_per_1k_requests", "error_rate"}},
 	}
 }
 
@@ -133,13 +152,18 @@ func readConfig(path string) (config, error) {
 	if err != nil {
 		return config{}, usageError("--config names a TOML file", "read configuration: %w", err)
 	}
+	return parseConfig(path, string(text))
+}
+
+// parseConfig reads the text of the configuration file at path.
+func parseConfig(path, text string) (config, error) {
 	c := defaultConfig()
 	c.Name, c.SchemaVersion = "", 0
-	md, err := toml.Decode(string(text), &c)
+	md, err := toml.Decode(text, &c)
 	if err != nil {
 		return config{}, tomlError(path, err)
 	}
-	c.file = origin{path: path, text: string(text), meta: md}
+	c.file = origin{path: path, text: text, meta: md}
 	if unknown := md.Undecoded(); len(unknown) > 0 {
 		return config{}, c.file.unknownKeys(unknown)
 	}
@@ -175,6 +199,24 @@ func (c *config) fillSimulation() {
 	}
 }
 
+// effective renders the configuration as a file: what the file, the environment and the flags make together.
+func (c *config) effective() string {
+	var b strings.Builder
+	enc := toml.NewEncoder(&b)
+	enc.Indent = ""
+	if err := enc.Encode(c); err != nil {
+		panic("encode configuration: " + err.Error()) // every field has a TOML type
+	}
+	return b.String()
+}
+
+// hash identifies what of the configuration can change a result: not where it is written, nor with how many threads.
+func (c *config) hash() string {
+	same := *c
+	same.Out, same.Threads, same.Memory = "", 0, ""
+	return hashBytes([]byte(same.effective()))
+}
+
 // simulated reports whether the experiment drives the built-in router rather than reading a gateway's logs.
 func (c *config) simulated() bool { return c.Logs == nil }
 
@@ -186,20 +228,22 @@ func asUTC(t time.Time) time.Time {
 	return t.UTC()
 }
 
+// tomlMessage takes the library's message apart: line, key, what is wrong. Only errors of syntax carry these as fields.
+var tomlMessage = regexp.MustCompile(`^toml: (?:line (\d+))?(?: ?\(last key "([^"]*)"\))?:? ?(.*)$`)
+
 func tomlError(path string, err error) error {
-	var parse toml.ParseError
-	if !errors.As(err, &parse) {
-		return usageError("", "configuration %s: %w", path, err)
+	line, key, reason := "", "", err.Error()
+	if m := tomlMessage.FindStringSubmatch(err.Error()); m != nil {
+		line, key, reason = m[1], m[2], m[3]
 	}
-	subject := fmt.Sprintf("configuration %s:%d", path, parse.Position.Line)
-	if parse.LastKey != "" {
-		subject += ": " + parse.LastKey
+	subject := "configuration " + path
+	if line != "" {
+		subject += ":" + line
 	}
-	hint := ""
-	if parse.Usage != "" {
-		hint, _, _ = strings.Cut(strings.TrimSpace(parse.Usage), "\n")
+	if key != "" {
+		subject += ": " + key
 	}
-	return usageError(hint, "%s: %s", subject, strings.TrimPrefix(parse.Message, "toml: "))
+	return usageError("the file is TOML: strings and lengths of time stand in quotes, instants and numbers do not", "%s: %s", subject, reason)
 }
 
 // origin says where in a configuration file a key stands.

@@ -26,6 +26,7 @@ type command struct {
 func (p *process) commands() []command {
 	return []command{
 		p.planCommand(),
+		p.manCommand(),
 	}
 }
 
