@@ -112,17 +112,18 @@ func swapSet(seed uint64, set *assignments, draws int) *drawSet {
 	return s
 }
 
-// dot returns the weighted sum of counts. len(counts) must equal len(w).
+// dot returns the weighted sum of counts. len(w) must be at least len(counts).
 func dot(counts, w []uint32) uint64 {
-	w = w[:len(counts)]
 	var a, b uint64
-	for len(counts) >= 4 && len(w) >= 4 {
-		a += uint64(counts[0])*uint64(w[0]) + uint64(counts[1])*uint64(w[1])
-		b += uint64(counts[2])*uint64(w[2]) + uint64(counts[3])*uint64(w[3])
-		counts, w = counts[4:], w[4:]
+	w = w[:len(counts)]
+	i := 0
+	for ; i <= len(counts)-4; i += 4 {
+		c, x := counts[i:i+4:i+4], w[i:i+4:i+4]
+		a += uint64(c[0])*uint64(x[0]) + uint64(c[2])*uint64(x[2])
+		b += uint64(c[1])*uint64(x[1]) + uint64(c[3])*uint64(x[3])
 	}
-	for i, c := range counts {
-		a += uint64(c) * uint64(w[i])
+	for ; i < len(counts); i++ {
+		a += uint64(counts[i]) * uint64(w[i])
 	}
 	return a + b
 }

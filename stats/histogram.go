@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 )
 
 // histogram holds one quantity of one model: counts by bin and column, and the exact values of the bins that a draw's
 // quantile fell into. A quantile of any draw then costs two binary searches whose probes are weighted sums of integers,
 // whatever the number of rows.
 type histogram struct {
-	support
-	bins   []int32  // the occupied ones, ascending
-	prefix []uint32 // bins × columns: rows in this bin or a lower one
-	inside []*binValues
+	support support
+	bins    []int32     // the occupied ones, ascending
+	prefix  []uint32    // bins × columns: rows in this bin or a lower one
+	rows    [3][]uint64 // by bin: the same for all columns of control, of treatment, and of both
+	inside  []*binValues
 }
 
 // checkpointEvery is the number of value counts between two stored prefixes of a bin.
@@ -52,13 +52,13 @@ func newHistograms(counts []Bin, models, pairs int) ([]*histogram, error) {
 	for m := range hs {
 		hs[m] = &histogram{support: newSupport(rows[m])}
 		for _, n := range rows[m] {
-			if n > math.MaxUint32 {
-				return nil, fmt.Errorf("model %d: %d rows in one cell, at most %d", m, n, uint32(math.MaxUint32))
+			if most := int64(math.MaxUint32 / max(1, pairs)); n > most { // a draw may weigh one cell with the number of pairs
+				return nil, fmt.Errorf("model %d: %d rows in one cell, at most %d", m, n, most)
 			}
 		}
 	}
 	for _, b := range counts {
-		if h := hs[b.Model]; b.N > 0 && h.complete[b.Column/2] {
+		if h := hs[b.Model]; b.N > 0 && h.support.complete[b.Column/2] {
 			h.bins = append(h.bins, b.Bin)
 		}
 	}
@@ -69,7 +69,7 @@ func newHistograms(counts []Bin, models, pairs int) ([]*histogram, error) {
 		h.inside = make([]*binValues, len(h.bins))
 	}
 	for _, b := range counts {
-		if h := hs[b.Model]; b.N > 0 && h.complete[b.Column/2] {
+		if h := hs[b.Model]; b.N > 0 && h.support.complete[b.Column/2] {
 			at, _ := slices.BinarySearch(h.bins, b.Bin)
 			c, _ := column(b.Column, pairs)
 			h.prefix[at*2*pairs+c] += uint32(b.N)
@@ -79,13 +79,28 @@ func newHistograms(counts []Bin, models, pairs int) ([]*histogram, error) {
 		for i := 2 * pairs; i < len(h.prefix); i++ {
 			h.prefix[i] += h.prefix[i-2*pairs]
 		}
+		h.sumRows()
 	}
 	return hs, nil
 }
 
+// sumRows adds up the columns of each prefix, by arm and for both.
+func (h *histogram) sumRows() {
+	pairs := len(h.support.complete)
+	for i := range h.rows {
+		h.rows[i] = make([]uint64, len(h.bins))
+	}
+	for b := range h.bins {
+		for c, n := range h.prefix[b*2*pairs : (b+1)*2*pairs] {
+			h.rows[c/pairs][b] += uint64(n)
+			h.rows[2][b] += uint64(n)
+		}
+	}
+}
+
 // row returns the columns of a prefix that a role's weights cover.
 func (h *histogram) row(bin int, set *drawSet, role int) []uint32 {
-	from := bin*2*len(h.complete) + set.offset[role]
+	from := bin*2*len(h.support.complete) + set.offset[role]
 	return h.prefix[from : from+set.cols]
 }
 
@@ -94,62 +109,84 @@ func rank(perMille int, total uint64) uint64 {
 	return max(1, (uint64(perMille)*total+999)/1000)
 }
 
-// locate returns the index of the bin that holds a draw's quantile, or −1 when the draw leaves no row. near is where
-// the search starts.
-func (h *histogram) locate(set *drawSet, role, draw, perMille, near int) int {
-	if len(h.bins) == 0 {
-		return -1
-	}
-	w := set.weights(role, draw)
-	last := len(h.bins) - 1
-	total := dot(h.row(last, set, role), w)
-	if total == 0 {
-		return -1
-	}
-	k := rank(perMille, total)
-	reaches := func(b int) bool { return dot(h.row(b, set, role), w) >= k }
-	lo, hi := 0, last // the answer is in [lo, hi]
-	if near >= 0 {
-		// Replicates are close to each other: widen steps from near until the answer is enclosed.
-		for step, b := 4, near; ; step *= 2 {
-			if reaches(b) {
-				hi = b
-				if lo > 0 || b == 0 {
-					break
-				}
-				b = max(0, b-step)
-			} else {
-				lo = b + 1
-				if hi < last || b == last {
-					break
-				}
-				b = min(last, b+step)
-			}
-		}
-	}
-	return lo + sort.Search(hi-lo, func(i int) bool { return reaches(lo + i) })
+// place is where a draw's quantile lies: the index of its bin, and its rank among the bin's weighted rows from 1.
+type place struct {
+	bin  int32 // −1 when the draw leaves no row
+	rank uint32
 }
 
-// quantile returns a draw's exact quantile, which lies in the bin with the given index, and the bin's values up to it.
-func (h *histogram) quantile(set *drawSet, role, draw, perMille, bin int) (value int64, entry int) {
-	switch h.bins[bin] {
+// locate finds the bin of a draw's quantile. near is a bin to start from, such as the point's.
+func (h *histogram) locate(set *drawSet, role, draw, perMille, near int) place {
+	if len(h.bins) == 0 {
+		return place{bin: -1}
+	}
+	w := set.weights(role, draw)
+	below := func(b int) uint64 { return dot(h.row(b, set, role), w) } // rows in bins ≤ b
+	total := below(len(h.bins) - 1)
+	if total == 0 {
+		return place{bin: -1}
+	}
+	k := rank(perMille, total)
+	// The distance from near, measured in rows without weights, tells about where the quantile is.
+	rows := h.rows[role]
+	if set.cols > len(h.support.complete) {
+		rows = h.rows[2]
+	}
+	shift := (float64(k) - float64(below(near))) * float64(rows[len(rows)-1]) / float64(total)
+	target := uint64(max(0, float64(rows[near])+shift))
+	guess, _ := slices.BinarySearch(rows, target)
+	bin, before := reach(len(h.bins), guess, k, below)
+	return place{bin: int32(bin), rank: uint32(k - before)}
+}
+
+// reach returns the first i in [0, n) at which a growing count reaches k, and the count at i−1 (0 for i = 0). It
+// searches outward from guess, with growing steps, because the answer tends to be near. The last count must reach k.
+func reach(n, guess int, k uint64, count func(i int) uint64) (first int, before uint64) {
+	lo, hi := 0, n-1 // the answer lies in [lo, hi]
+	probe, step := min(max(guess, 0), n-1), 1
+	bracketedLow, bracketedHigh := false, false
+	for lo < hi {
+		if c := count(probe); c >= k {
+			hi, bracketedHigh = probe, true
+		} else {
+			lo, before, bracketedLow = probe+1, c, true
+		}
+		switch {
+		case bracketedLow && bracketedHigh:
+			probe = lo + (hi-lo)/2
+		case bracketedHigh:
+			probe = max(0, hi-step)
+		default:
+			probe = min(n-1, lo+step-1)
+		}
+		step *= 2
+	}
+	return lo, before
+}
+
+// quantile returns the exact value at a place, and its entry among the bin's values.
+func (h *histogram) quantile(set *drawSet, role, draw int, at place) (value int64, entry int) {
+	switch h.bins[at.bin] {
 	case BinInf:
 		return Inf, 0
 	case BinZero:
 		return 0, 0
 	}
 	w := set.weights(role, draw)
-	k := rank(perMille, dot(h.row(len(h.bins)-1, set, role), w))
-	if bin > 0 {
-		k -= dot(h.row(bin-1, set, role), w)
+	v, offset, cols := h.inside[at.bin], set.offset[role], 2*len(h.support.complete)
+	k, blocks := uint64(at.rank), len(v.prefix)/cols
+	// Checkpoint i holds what comes before block i, so block i ends at checkpoint i+1 and the last block at the end.
+	upTo := func(i int) uint64 {
+		if i == blocks-1 {
+			return k
+		}
+		return dot(v.prefix[(i+1)*cols+offset:][:set.cols], w)
 	}
-	v, offset, cols := h.inside[bin], set.offset[role], 2*len(h.complete)
-	// The last checkpoint before the k-th row: prefixes grow, so the first one that reaches k ends the stretch.
-	at := sort.Search(len(v.prefix)/cols, func(i int) bool {
-		return dot(v.prefix[i*cols+offset:][:set.cols], w) >= k
-	}) - 1
-	cum := dot(v.prefix[at*cols+offset:][:set.cols], w)
-	for e := at * checkpointEvery; ; e++ {
+	block, cum := 0, uint64(0)
+	if blocks > 1 {
+		block, cum = reach(blocks, blocks/2, k, upTo)
+	}
+	for e := block * checkpointEvery; ; e++ {
 		if c := int(v.columns[e]) - offset; uint(c) < uint(len(w)) {
 			cum += uint64(w[c]) * uint64(v.counts[e])
 			if cum >= k {
@@ -161,7 +198,7 @@ func (h *histogram) quantile(set *drawSet, role, draw, perMille, bin int) (value
 
 // fill stores the exact values of touched bins, as Source.Values answered them, and checks them against the histogram.
 func (h *histogram) fill(values []Value) error {
-	pairs := len(h.complete)
+	pairs := len(h.support.complete)
 	slices.SortFunc(values, func(a, b Value) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Column, b.Column))
 	})
@@ -178,7 +215,7 @@ func (h *histogram) split(values []Value, pairs int) error {
 		if v.N < 0 || v.N > math.MaxUint32 {
 			return fmt.Errorf("value %d: count %d", v.Value, v.N)
 		}
-		if v.N > 0 && h.complete[v.Column/2] {
+		if v.N > 0 && h.support.complete[v.Column/2] {
 			kept = append(kept, v)
 		}
 	}
@@ -227,21 +264,21 @@ func (h *histogram) split(values []Value, pairs int) error {
 type quantileCell struct {
 	*histogram
 	perMille int
-	located  [numSets][2][]int32 // by set, role and draw: index of the bin, −1 without rows
+	located  [numSets][2][]place // by set, role and draw
 }
 
 // locateAll finds the bin of every draw's quantile.
 func (c *quantileCell) locateAll(sets []*drawSet) {
-	near := -1
+	near := [2]int{len(c.bins) / 2, len(c.bins) / 2}
 	for _, set := range sets { // the point comes first
 		for role := range 2 {
-			c.located[set.id][role] = make([]int32, set.n)
-			for d := range set.n {
-				bin := c.locate(set, role, d, c.perMille, near)
-				c.located[set.id][role][d] = int32(bin)
-				if set.id == setPoint {
-					near = bin
-				}
+			places := make([]place, set.n)
+			for d := range places {
+				places[d] = c.locate(set, role, d, c.perMille, near[role])
+			}
+			c.located[set.id][role] = places
+			if set.id == setPoint {
+				near[role] = max(0, int(places[0].bin))
 			}
 		}
 	}
@@ -250,9 +287,9 @@ func (c *quantileCell) locateAll(sets []*drawSet) {
 // touch marks the bins whose exact values are needed.
 func (c *quantileCell) touch() {
 	for _, roles := range c.located {
-		for _, bins := range roles {
-			for _, b := range bins {
-				if b >= 0 && c.inside[b] == nil && c.bins[b] != BinInf && c.bins[b] != BinZero {
+		for _, places := range roles {
+			for _, p := range places {
+				if b := p.bin; b >= 0 && c.inside[b] == nil && c.bins[b] != BinInf && c.bins[b] != BinZero {
 					c.inside[b] = &binValues{}
 				}
 			}
@@ -261,11 +298,11 @@ func (c *quantileCell) touch() {
 }
 
 func (c *quantileCell) level(set *drawSet, role, draw int) (raw, log float64) {
-	bin := int(c.located[set.id][role][draw])
-	if bin < 0 {
+	at := c.located[set.id][role][draw]
+	if at.bin < 0 {
 		return math.NaN(), math.NaN()
 	}
-	value, _ := c.quantile(set, role, draw, c.perMille, bin)
+	value, _ := c.quantile(set, role, draw, at)
 	if value == Inf {
 		return math.Inf(1), math.Inf(1)
 	}
@@ -275,12 +312,13 @@ func (c *quantileCell) level(set *drawSet, role, draw int) (raw, log float64) {
 // influence is that of a quantile of pooled clusters: a surplus of rows at or below the quantile pulls it down, by
 // the surplus over the density of rows per unit of log value.
 func (c *quantileCell) influence(set *drawSet, role, draw int, ofLog bool, factor float64, out []float64) {
-	bin := int(c.located[set.id][role][draw])
+	place := c.located[set.id][role][draw]
+	bin := int(place.bin)
 	if bin < 0 || c.inside[bin] == nil {
 		out[0] = math.NaN() // without rows, or not a positive number
 		return
 	}
-	value, entry := c.quantile(set, role, draw, c.perMille, bin)
+	value, entry := c.quantile(set, role, draw, place)
 	scale := factor / c.density(set, role, draw, bin)
 	if !ofLog {
 		scale *= float64(value)
@@ -291,7 +329,7 @@ func (c *quantileCell) influence(set *drawSet, role, draw int, ofLog bool, facto
 			below[i] = float64(n)
 		}
 	}
-	v, cols := c.inside[bin], 2*len(c.complete)
+	v, cols := c.inside[bin], 2*len(c.support.complete)
 	at := entry / checkpointEvery
 	for i, n := range v.prefix[at*cols+set.offset[role]:][:set.cols] {
 		below[i] += float64(n)
