@@ -84,6 +84,15 @@ type complaint struct {
 	hint string
 }
 
+// reported says whether a command that ended with err has written its results.
+func reported(err error) bool {
+	switch codeOf(err) {
+	case exitDone, exitIncomplete, exitGuardrail:
+		return true
+	}
+	return false
+}
+
 // manyErrors are errors that are told one by one, such as all problems of a configuration.
 type manyErrors []error
 

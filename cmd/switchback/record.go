@@ -102,12 +102,12 @@ func (r *record) end(now time.Time, err error) {
 	code := codeOf(err)
 	ended := now.UTC()
 	r.ExitCode, r.Ended, r.PeakRSSBytes = &code, &ended, peakRSS()
-	switch code {
-	case exitDone, exitIncomplete, exitGuardrail:
+	switch {
+	case reported(err):
 		if r.Status == statusRunning {
 			r.Status = statusDone
 		}
-	case exitInterrupted:
+	case code == exitInterrupted:
 		r.Status = statusInterrupted
 	default:
 		r.Status = statusFailed
@@ -115,6 +115,11 @@ func (r *record) end(now time.Time, err error) {
 	if err != nil {
 		r.Error = err.Error()
 	}
+}
+
+// endedWith reports whether the record says already that the run ended with err.
+func (r *record) endedWith(err error) bool {
+	return r.ExitCode != nil && *r.ExitCode == codeOf(err)
 }
 
 // markLost gives the records of runs that died without a word their end. The caller holds the lock, so no other

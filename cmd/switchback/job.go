@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// job is one command at work in the output folder, under its lock.
+type job struct {
+	p        *process
+	config   config
+	out      outDir
+	log      *slog.Logger
+	progress *progress
+	record   *record
+	outcome  string // last line of the log
+}
+
+// newProgress returns the display of a command and the log that shares its terminal.
+func (p *process) newProgress(s *settings) (*progress, *slog.Logger) {
+	shown := &progress{w: p.stderr, now: p.now, quiet: s.quiet}
+	shown.bars = isTerminal(p.stderr) && !s.logJSON
+	shown.log = newLogger(shown, s)
+	return shown, shown.log
+}
+
+// inOutput runs work in the output folder: it makes the folder, keeps the run record from the first second to the
+// last, takes the lock, and clears away what dead runs left.
+func (p *process) inOutput(ctx context.Context, command string, s *settings, c config, work func(context.Context, *job) error) (err error) {
+	out := outDir{c.Out}
+	if err := out.create(); err != nil {
+		return err
+	}
+	start := p.now().UTC()
+	host, _ := os.Hostname() //nolint:errcheck // a machine without a name is still a machine
+	j := &job{p: p, config: c, out: out}
+	j.progress, j.log = p.newProgress(s)
+	j.record = &record{
+		SchemaVersion: schemaVersion, RunID: newRunID(start), Command: command, Args: p.args, Status: statusRunning,
+		Started: start, PID: os.Getpid(), Host: host, Program: thisProgram(),
+		Experiment: c.Name, Seed: c.Seed, ConfigFile: c.file.path, Config: c.effective(), Stages: []stageRecord{},
+	}
+	j.log = j.log.With("run_id", j.record.RunID)
+	j.progress.log = j.log
+	if err := j.record.save(out); err != nil {
+		return err
+	}
+	defer func() {
+		if ctx.Err() != nil && !reported(err) {
+			err = &ExitError{Code: exitInterrupted, Err: errInterrupted, Hint: "what was there before is whole; run it again"}
+		}
+		if !j.record.endedWith(err) {
+			j.record.end(p.now(), err)
+		}
+		if saveErr := j.record.save(out); saveErr != nil {
+			err = errors.Join(err, saveErr)
+		}
+		if err == nil && j.outcome != "" {
+			j.log.Info(j.outcome, "seconds", p.now().Sub(start).Round(10*time.Millisecond).Seconds())
+		}
+	}()
+	release, err := out.lock(holder{PID: os.Getpid(), Host: host, Start: start})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if releaseErr := release(); releaseErr != nil {
+			err = errors.Join(err, releaseErr)
+		}
+	}()
+	if err := errors.Join(out.tidy(), out.markLost(j.record.RunID)); err != nil {
+		return err
+	}
+	return work(ctx, j)
+}
+
+// stage runs one stage of the job: it is shown, logged and recorded. do returns how many of unit it worked on.
+func (j *job) stage(name, unit string, do func(s *stage) (int64, error)) error {
+	s := j.progress.begin(name, unit)
+	n, err := do(s)
+	seconds := s.end()
+	if err != nil {
+		return err
+	}
+	j.record.Stages = append(j.record.Stages, stageRecord{Name: name, Count: n, Unit: unit, Seconds: seconds})
+	j.log.Info(name, unit, n, "seconds", time.Duration(seconds*float64(time.Second)).Round(time.Millisecond).Seconds())
+	return j.record.save(j.out)
+}
