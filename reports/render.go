@@ -6,7 +6,7 @@ type File struct {
 	Bytes []byte
 }
 
-// Files are the files of a report in the order in which they are made: report.md, results.json, then figures.
+// Files are the files of a report in the order in which they are made: report.md, results.json, then the figures.
 type Files []File
 
 // Options of Render.
@@ -22,5 +22,21 @@ func Render(doc Document, o Options) (Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Files{{"results.json", results}}, nil
+	p := compose(doc)
+	files := Files{{"report.md", writeMarkdown(p)}, {"results.json", results}}
+	for _, f := range figures(p.blocks) {
+		svg, err := f.svg()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{f.name + ".svg", svg})
+		if o.PNG {
+			png, err := f.png()
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, File{f.name + ".png", png})
+		}
+	}
+	return files, nil
 }
