@@ -5,6 +5,7 @@
 //	go run ./experiment/workload/data/gen.go servegen ARRIVALS.csv.gz TOKENS.csv.gz OUT.csv.zst
 //	go run ./experiment/workload/data/gen.go azure TRACE.csv OUT.csv.zst
 //	go run ./experiment/workload/data/gen.go mooncake TRACE.jsonl LINES OUT.csv.zst
+//	go run ./experiment/workload/data/gen.go sessions TRACE.jsonl OUT.csv
 //	go run ./experiment/workload/data/gen.go copy IN OUT.zst
 package main
 
@@ -38,6 +39,8 @@ func main() {
 		azure(args[0], args[1])
 	case kind == "mooncake" && len(args) == 3:
 		mooncake(args[0], args[1], args[2])
+	case kind == "sessions" && len(args) == 2:
+		sessions(args[0], args[1])
 	case kind == "copy" && len(args) == 2:
 		write(args[1], read(args[0]))
 	default:
@@ -121,23 +124,32 @@ func azure(in, out string) {
 	write(out, b.Bytes())
 }
 
+// request is one line of the Mooncake trace.
+type request struct {
+	Timestamp    int   `json:"timestamp"` // ms
+	InputLength  int   `json:"input_length"`
+	OutputLength int   `json:"output_length"`
+	HashIDs      []int `json:"hash_ids"` // one for each 512 tokens; equal ids mean an equal prefix up to there
+}
+
+func requests(path string) []request {
+	var rs []request
+	scan := bufio.NewScanner(bytes.NewReader(read(path)))
+	scan.Buffer(nil, 1<<20)
+	for scan.Scan() {
+		var r request
+		check(json.Unmarshal(scan.Bytes(), &r))
+		rs = append(rs, r)
+	}
+	check(scan.Err())
+	return rs
+}
+
 // mooncake keeps the first lines of the trace; runs of rising block ids are written "46-58".
 func mooncake(in, lines, out string) {
 	var b bytes.Buffer
 	b.WriteString("timestamp_ms,input_tokens,output_tokens,blocks\n")
-	scan := bufio.NewScanner(bytes.NewReader(read(in)))
-	scan.Buffer(nil, 1<<20)
-	for range integer(lines) {
-		if !scan.Scan() {
-			break
-		}
-		var r struct {
-			Timestamp    int   `json:"timestamp"`
-			InputLength  int   `json:"input_length"`
-			OutputLength int   `json:"output_length"`
-			HashIDs      []int `json:"hash_ids"`
-		}
-		check(json.Unmarshal(scan.Bytes(), &r))
+	for _, r := range requests(in)[:integer(lines)] {
 		var runs []string
 		for i := 0; i < len(r.HashIDs); {
 			j := i
@@ -153,8 +165,74 @@ func mooncake(in, lines, out string) {
 		}
 		fmt.Fprintf(&b, "%d,%d,%d,%s\n", r.Timestamp, r.InputLength, r.OutputLength, strings.Join(runs, " "))
 	}
-	check(scan.Err())
 	write(out, b.Bytes())
+}
+
+// sessions describes the conversations of the whole Mooncake trace. A request belongs to the conversation that used
+// the last of its known blocks most recently; the first block, which all prompts may share, doesn't count.
+func sessions(in, out string) {
+	type session struct{ turns, last, tokens int }
+	owner := map[int]*session{}
+	seen := map[int]bool{}
+	var all []*session
+	var gaps, first, added, output []float64
+	blocks, hits := 0, 0
+	rs := requests(in)
+	for _, r := range rs {
+		prefix := true
+		for _, id := range r.HashIDs {
+			blocks++
+			if prefix = prefix && seen[id]; prefix {
+				hits++
+			}
+		}
+		var s *session
+		for i := len(r.HashIDs) - 1; i > 0 && s == nil; i-- {
+			s = owner[r.HashIDs[i]]
+		}
+		if s == nil {
+			s = &session{}
+			all = append(all, s)
+			first = append(first, float64(r.InputLength))
+		} else {
+			gaps = append(gaps, float64(r.Timestamp-s.last)/1000)
+			added = append(added, float64(max(r.InputLength-s.tokens, 0)))
+		}
+		s.turns, s.last, s.tokens = s.turns+1, r.Timestamp, r.InputLength+r.OutputLength
+		output = append(output, float64(r.OutputLength))
+		for i, id := range r.HashIDs {
+			seen[id] = true
+			if i > 0 {
+				owner[id] = s
+			}
+		}
+	}
+	var turns []float64
+	for _, s := range all {
+		turns = append(turns, float64(s.turns))
+	}
+	var b bytes.Buffer
+	b.WriteString("quantity,count,mean,p5,p25,p50,p75,p90,p95,p99,max\n")
+	describe := func(name string, x []float64) {
+		slices.Sort(x)
+		sum := 0.0
+		for _, v := range x {
+			sum += v
+		}
+		fmt.Fprintf(&b, "%s,%d,%.5g", name, len(x), sum/float64(len(x)))
+		for _, p := range []float64{.05, .25, .5, .75, .9, .95, .99, 1} { // inverse empirical distribution
+			fmt.Fprintf(&b, ",%g", x[int(math.Ceil(p*float64(len(x))))-1])
+		}
+		b.WriteByte('\n')
+	}
+	describe("turns", turns)
+	describe("gap_s", gaps)
+	describe("first_input_tokens", first)
+	describe("added_input_tokens", added)
+	describe("output_tokens", output)
+	fmt.Fprintf(&b, "block_hit_share,%d,%.5g,,,,,,,,\n", blocks, float64(hits)/float64(blocks))
+	check(os.WriteFile(out, b.Bytes(), 0o644))
+	fmt.Printf("%s: %d requests, %d conversations\n", out, len(rs), len(all))
 }
 
 // table reads a CSV file with a header, gzip or plain, as one map for each row.
