@@ -12,23 +12,25 @@ type terms struct {
 
 // rates turn waiting and rejections into USD for one model and size of request.
 type rates struct {
-	secondUSD     float64 // per second of the whole wait
-	ttftUSD       float64 // per second until the first token
-	rateLimitUSD  float64 // per 429
-	input, output float64 // estimated tokens of the request
+	secondUSD    float64 // per second of the whole wait
+	ttftUSD      float64 // per second until the first token
+	rateLimitUSD float64 // per 429
+	output       float64 // estimated tokens of the answer
 }
 
 // effectivePrice is what the endpoint charges for a request of the size, at its real rate of cache reads and writes.
-func effectivePrice(p *Price, s *signals, input, output float64) float64 {
+func effectivePrice(p *Price, s *signals, z *requestSize) float64 {
 	fresh := 1 - s.cacheHit - s.cacheWrite
-	return input*(fresh*p.Input+s.cacheHit*p.CacheRead+s.cacheWrite*p.CacheWrite) + output*p.Output
+	return z.input*(fresh*p.Input+s.cacheHit*p.CacheRead+s.cacheWrite*p.CacheWrite) + z.output*p.Output
 }
 
-// ratesFor derives the model's rates from what its endpoints charge and how fast they are, unless the configuration states them.
-func (c *CostConfig) ratesFor(medianPrice float64, y *Typical, input, output float64) rates {
-	r := rates{c.WaitUSD, c.TTFTUSD, c.RateLimitUSD, input, output}
+// ratesFor derives the model's rates from what its endpoints charge and how fast they are, unless the configuration states them. A model
+// that charges nothing is routed by speed alone.
+func (c *CostConfig) ratesFor(medianPrice float64, y *Typical, z *requestSize) rates {
+	medianPrice = max(medianPrice, leastPrice)
+	r := rates{c.WaitUSD, c.TTFTUSD, c.RateLimitUSD, z.output}
 	if r.secondUSD == 0 {
-		r.secondUSD = c.Throughput * medianPrice / (output * y.SecondsPerToken)
+		r.secondUSD = c.Throughput * medianPrice / (z.output * y.SecondsPerToken)
 	}
 	if r.ttftUSD == 0 {
 		r.ttftUSD = c.TTFT * medianPrice / y.TTFT
@@ -38,6 +40,9 @@ func (c *CostConfig) ratesFor(medianPrice float64, y *Typical, input, output flo
 	}
 	return r
 }
+
+// leastPrice, in USD per request, keeps the rates of a free model above 0.
+const leastPrice = 1e-9
 
 // routingCost is what a good answer from the endpoint costs.
 func (c *CostConfig) routingCost(price float64, s *signals, r *rates) terms {

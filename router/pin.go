@@ -16,9 +16,54 @@ func UpdatePin(p Pin, now Instant, endpoint int32, o *Outcome) Pin {
 	return Pin{Endpoint: endpoint + 1, LastUsed: now, Warm: p.Warm || o.Cached > 0}
 }
 
-// holds says whether the conversation stays: its cache is warm, reading it is cheaper than the prompt, and the endpoint is up and allowed.
-func (r *Router) holds(now Instant, req *Request) bool {
+// Left is the reason why a conversation did not stay at its endpoint.
+type Left uint8
+
+// Reasons to leave.
+const (
+	LeftNot      Left = iota // it stayed, or had no pin
+	LeftCold                 // no prompt cache was seen to serve it
+	LeftIdle                 // its cache has expired
+	LeftPrice                // the endpoint reads its cache for no less than the prompt's price
+	LeftFiltered             // the request rules the endpoint out
+	LeftOrdered              // the request orders endpoints itself
+	LeftDown                 // the endpoint is failing or taken out by the breaker
+	LeftLimited              // the endpoint asked to be left alone for a while (Retry-After)
+	LeftCap                  // the endpoint is over its learned cap
+)
+
+var leftNames = [...]string{"", "cold", "idle", "no-cache-discount", "filtered", "ordered", "down", "rate-limited", "over-cap"}
+
+// String names the reason.
+func (l Left) String() string { return leftNames[l] }
+
+// stays tells why the conversation can't stay where its pin says, or LeftNot when it can.
+func (r *Router) stays(now Instant, req *Request) Left {
 	p := &req.Pin
 	e := p.Endpoint - 1
-	return e >= 0 && p.Warm && now-p.LastUsed <= r.idle[e] && !r.unpinned.Has(e) && !req.Excluded.Has(e)
+	switch {
+	case len(req.Order) > 0:
+		return LeftOrdered
+	case req.Excluded.Has(e):
+		return LeftFiltered
+	case r.unpinned.Has(e):
+		return r.whyUnpinned(e)
+	case !p.Warm:
+		return LeftCold
+	case now-p.LastUsed > r.idle[e]:
+		return LeftIdle
+	}
+	return LeftNot
+}
+
+func (r *Router) whyUnpinned(e int32) Left {
+	switch {
+	case r.down.Has(e) || r.open.Has(e):
+		return LeftDown
+	case r.cooling.Has(e):
+		return LeftLimited
+	case r.crowded.Has(e):
+		return LeftCap
+	}
+	return LeftPrice
 }

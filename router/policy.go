@@ -7,10 +7,12 @@ import (
 
 // policy turns what is believed of a model's endpoints into shares and an order of tries.
 type policy interface {
-	// sized says whether the answer depends on the size of the request.
-	sized() bool
-	// decide fills the shares (summing to 1) and what retries follow. r is read only, but for its scratch space.
-	decide(r *Router, class int, t *table)
+	// variants is how many tables the policy keeps: one per kind of request that it treats differently.
+	variants(r *Router) int
+	// variant is the table for the request.
+	variant(r *Router, inputTokens int, tools bool) int
+	// fill answers for the eligible endpoints; shares sum to 1, none for the others. It reads the snapshot and writes the table.
+	fill(r *Router, variant int, eligible Set, t *table)
 }
 
 // policies by name, in the order in which they are listed.
@@ -20,9 +22,17 @@ var policies = [...]struct {
 }{
 	{"price", pricePolicy{}},
 	{"routing-cost", costPolicy{}},
+	{"sort:price", sortPolicy{SortPrice}},
+	{"sort:throughput", sortPolicy{SortThroughput}},
+	{"sort:latency", sortPolicy{SortLatency}},
+	{"sort:exacto", sortPolicy{SortExacto}},
+	{"order", orderPolicy{}},
+	{"p2c-peak-ewma", twoChoices{}},
+	{"uniform", uniformPolicy{}},
+	{"oracle", oraclePolicy{}},
 }
 
-// Policies lists the names of all policies.
+// Policies lists the names of all policies. A list of provider or endpoint slugs may follow order: "order:together,deepinfra/fp8".
 func Policies() []string {
 	names := make([]string, len(policies))
 	for i := range policies {
@@ -31,11 +41,29 @@ func Policies() []string {
 	return names
 }
 
-func policyNamed(name string) (policy, error) {
+// policyNamed finds a policy for the endpoints.
+func policyNamed(name string, endpoints []Endpoint) (policy, error) {
+	if list, ok := strings.CutPrefix(name, "order:"); ok {
+		return newOrderPolicy(strings.Split(list, ","), endpoints)
+	}
 	for i := range policies {
 		if policies[i].name == name {
 			return policies[i].policy, nil
 		}
 	}
 	return nil, fmt.Errorf("use policy %q: unknown (known: %s)", name, strings.Join(Policies(), ", "))
+}
+
+// deck is a policy with its tables.
+type deck struct {
+	policy policy
+	tables []table
+}
+
+func newDeck(r *Router, p policy) *deck {
+	d := &deck{p, make([]table, p.variants(r))}
+	for i := range d.tables {
+		d.tables[i] = newTable(len(r.endpoints))
+	}
+	return d
 }

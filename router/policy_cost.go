@@ -2,21 +2,71 @@ package router
 
 import "math"
 
-// costPolicy is routing by Routing Cost: traffic is shared inside the competitive edge, each try is drawn by share.
+// costPolicy is routing by Routing Cost: traffic is shared inside the competitive edge, each try is drawn by share. The guardrails come in
+// this order: hard filters, breaker, shares, back-off, learned cap with spill, floor.
 type costPolicy struct{}
 
-func (costPolicy) sized() bool { return true }
+// variants: a table per size class, and the same again for requests with tools when tiers apply to them.
+func (costPolicy) variants(r *Router) int { return 2 * len(r.sizes) }
 
-func (costPolicy) decide(r *Router, class int, t *table) {
-	costs, preference := t.shares, r.scratch
-	r.costs(class, costs)
+func (costPolicy) variant(r *Router, inputTokens int, tools bool) int {
+	class := r.telemetry.class(inputTokens)
+	if tools && r.cfg.Share.Exacto {
+		class += len(r.sizes)
+	}
+	return class
+}
+
+func (costPolicy) fill(r *Router, variant int, eligible Set, t *table) {
+	class, flagged := variant, r.flagged
+	if class >= len(r.sizes) {
+		class -= len(r.sizes)
+		r.exacto()
+		for i, tier := range r.tiers {
+			if tier == tierLow {
+				flagged.Add(int32(i))
+			}
+		}
+	}
+	r.costs(class, r.signals, t.costs)
+	r.share(eligible, flagged, t)
+	t.first, t.retry = byShare, byShare
+	if r.cfg.Share.Choices == 2 {
+		t.first, t.retry = byTwoShares, byTwoShares
+	}
+	if r.cfg.Share.Ranked {
+		for i, s := range t.shares {
+			t.scratch[i] = -s
+		}
+		t.sortOrder(t.scratch)
+		t.retry = byOrder
+	}
+}
+
+// share turns the costs of a table into shares of the eligible endpoints.
+func (r *Router) share(eligible, flagged Set, t *table) {
+	able := eligible.Without(r.open.Union(r.cooling))
+	if able.Empty() {
+		able = eligible // nobody is well: the least bad has to do
+	}
+	normal := able.Without(flagged.Union(r.halfOpen))
+	if normal.Empty() {
+		normal = able
+	}
 	best := math.Inf(1)
-	for _, c := range costs {
-		best = min(best, c)
+	t.best = -1
+	for i, c := range t.costs {
+		if c < best && normal.Has(int32(i)) {
+			best, t.best = c, int32(i)
+		}
 	}
 	perEdge := 1 / (r.cfg.Share.Edge * best)
-	for i, c := range costs {
-		preference[i] = r.curve.at((c-best)*perEdge) * r.backOff[i]
+	preference := t.scratch
+	for i, c := range t.costs {
+		preference[i] = 0
+		if normal.Has(int32(i)) {
+			preference[i] = r.curve.at((c-best)*perEdge) * r.backOff[i]
+		}
 	}
 	var limits []float64
 	if r.capped {
@@ -24,29 +74,31 @@ func (costPolicy) decide(r *Router, class int, t *table) {
 	}
 	spill(preference, limits, t.shares)
 	floor := r.cfg.Share.Floor
-	each := floor / float64(len(t.shares))
+	each := floor / float64(able.Len())
 	for i := range t.shares {
-		t.shares[i] = (1-floor)*t.shares[i] + each
-	}
-	if t.redraw = !r.cfg.Share.Ranked; !t.redraw {
-		for i, s := range t.shares {
-			preference[i] = -s
+		t.shares[i] *= 1 - floor
+		if able.Has(int32(i)) {
+			t.shares[i] += each
 		}
-		t.sortOrder(preference)
 	}
 }
 
 // costs fills every endpoint's Routing Cost for a request of the size class.
-func (r *Router) costs(class int, out []float64) {
-	input, output := r.sizes[class].input, r.sizes[class].output
+func (r *Router) costs(class int, s []signals, out []float64) {
+	size := &r.sizes[class]
 	for i := range out {
-		out[i] = effectivePrice(&r.endpoints[i].Price, &r.signals[i], input, output)
-		r.medians.values[i] = out[i]
+		out[i] = effectivePrice(&r.endpoints[i].Price, &s[i], size)
 	}
-	median, _ := r.medians.median(r.medians.price)
-	rates := r.cfg.Cost.ratesFor(median, &r.typical, input, output)
+	rates := r.rates(out, size)
 	for i := range out {
-		t := r.cfg.Cost.routingCost(out[i], &r.signals[i], &rates)
+		t := r.cfg.Cost.routingCost(out[i], &s[i], &rates)
 		out[i] = t.cost
 	}
+}
+
+// rates are the model's rates for a size of request, from all its endpoints' effective prices.
+func (r *Router) rates(prices []float64, size *requestSize) rates {
+	copy(r.medians.values, prices)
+	median, _ := r.medians.median(r.medians.price)
+	return r.cfg.Cost.ratesFor(median, &r.typical, size)
 }

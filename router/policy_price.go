@@ -3,37 +3,57 @@ package router
 import "math"
 
 // pricePolicy is routing by price alone, as it was before Routing Cost: the first try is drawn with weight 1 ÷ input price² among the
-// endpoints without a major outage in the last 30 s; retries go to the next cheapest; those with an outage come last.
+// endpoints without a major outage in the last 30 s; retries go to the next cheapest; those with an outage come last. Requests with
+// tools take the tiers of Auto Exacto first, when it is on.
 type pricePolicy struct{}
 
-func (pricePolicy) sized() bool { return false }
+func (pricePolicy) variants(*Router) int { return 2 }
 
-func (pricePolicy) decide(r *Router, _ int, t *table) {
-	key, out := r.scratch, r.unstable
-	if out == r.all {
-		out = Set{}
+func (pricePolicy) variant(r *Router, inputTokens int, tools bool) int {
+	if tools && r.cfg.Price.Exacto {
+		return 1
+	}
+	return 0
+}
+
+func (pricePolicy) fill(r *Router, variant int, eligible Set, t *table) {
+	key := t.scratch
+	for i := range key {
+		key[i] = r.endpoints[i].Price.Input
+		if r.unstable.Has(int32(i)) {
+			key[i] += behind
+		}
+	}
+	if variant == 1 {
+		r.exacto()
+		for i := range key {
+			key[i] += float64(r.tiers[i]) * 2 * behind
+		}
+	}
+	// The candidates of the first try are the best group: stable, and of the best tier.
+	group := math.Inf(1)
+	for i := range key {
+		if eligible.Has(int32(i)) {
+			group = min(group, math.Floor(key[i]/behind))
+		}
 	}
 	sum := 0.0
-	for i := range t.shares {
-		p := r.endpoints[i].Price.Input
+	for i := range key {
 		t.shares[i] = 0
-		key[i] = p
-		if out.Has(int32(i)) {
-			key[i] = p + unstableKey
-			continue
+		if eligible.Has(int32(i)) && math.Floor(key[i]/behind) == group {
+			t.shares[i] = r.priceWeights[i]
+			sum += t.shares[i]
 		}
-		t.shares[i] = r.priceWeights[i]
-		sum += t.shares[i]
 	}
 	for i := range t.shares {
 		t.shares[i] /= sum
 	}
 	t.sortOrder(key)
-	t.redraw = false
+	t.first, t.retry = byShare, byOrder
 }
 
-// unstableKey puts an endpoint behind all prices per token.
-const unstableKey = 1e6
+// behind added to a price per token puts an endpoint behind all prices.
+const behind = 1e6
 
 // priceWeights is price to the power of −exponent, relative to the cheapest endpoint so that no tiny price overflows. A free endpoint weighs
 // as one at a hundredth of the least price.

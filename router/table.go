@@ -6,22 +6,35 @@ import (
 	"math/rand/v2"
 )
 
-// table is a policy's answer for one snapshot and size class: shares of traffic, ready to be drawn from, and an order of tries.
+// choice is a way to choose an endpoint from a table.
+type choice uint8
+
+const (
+	byShare     choice = iota // draw by the shares
+	byTwoShares               // draw two by the shares, take the one with less in flight for its share
+	byTwoPeaks                // draw two by the shares, take the one with less burden
+	byOrder                   // take the first of the order
+)
+
+// table is a policy's answer for one snapshot and kind of request: shares of traffic, ready to be drawn from, and an order of tries.
 type table struct {
-	shares    []float64
-	threshold []uint64 // alias method (Walker 1977, Vose 1991): keep column i when the fraction is below threshold[i] …
-	alias     []uint8  // … else take alias[i]
-	order     []uint8  // endpoints in the order in which retries take them
-	redraw    bool     // retries draw again instead of following the order
-	scratch   []float64
-	small     []uint8
-	large     []uint8
+	generation uint64 // the snapshot that it was made from
+	first      choice // how the first try is chosen …
+	retry      choice // … and the others
+	best       int32  // endpoint that the others are measured against; −1 = they are not
+	shares     []float64
+	costs      []float64 // Routing Cost, where the policy has it
+	threshold  []uint64  // alias method (Walker 1977, Vose 1991): keep column i when the fraction is below threshold[i] …
+	alias      []uint8   // … else take alias[i]
+	order      []uint8
+	scratch    []float64
+	piles      []uint8
 }
 
 func newTable(n int) table {
 	t := table{
-		shares: make([]float64, n), threshold: make([]uint64, n), alias: make([]uint8, n), order: make([]uint8, n),
-		scratch: make([]float64, n), small: make([]uint8, 0, n), large: make([]uint8, 0, n),
+		best: -1, shares: make([]float64, n), costs: make([]float64, n), threshold: make([]uint64, n), alias: make([]uint8, n),
+		order: make([]uint8, n), scratch: make([]float64, n), piles: make([]uint8, n),
 	}
 	for i := range t.order {
 		t.order[i] = uint8(i)
@@ -29,32 +42,72 @@ func newTable(n int) table {
 	return t
 }
 
-// prepare builds the alias columns from the shares, which sum to 1.
+// prepare builds the alias columns from the shares, which sum to 1: each column that is too small is filled up by one that is too large.
 func (t *table) prepare() {
-	n := float64(len(t.shares))
-	small, large := t.small[:0], t.large[:0]
+	n := len(t.shares)
+	small, large := 0, n // piles[:small] are too small, piles[large:] too large
 	for i, s := range t.shares {
-		t.scratch[i] = s * n
-		if s*n < 1 {
-			small = append(small, uint8(i))
+		s *= float64(n)
+		t.scratch[i] = s
+		if s < 1 {
+			t.piles[small] = uint8(i)
+			small++
 		} else {
-			large = append(large, uint8(i))
+			large--
+			t.piles[large] = uint8(i)
 		}
 	}
-	for len(small) > 0 && len(large) > 0 {
-		s, l := small[len(small)-1], large[len(large)-1]
-		small = small[:len(small)-1]
+	for small > 0 && large < n {
+		small--
+		s, l := t.piles[small], t.piles[large]
 		t.threshold[s], t.alias[s] = uint64(t.scratch[s]*(1<<63))<<1, l
 		if t.scratch[l] -= 1 - t.scratch[s]; t.scratch[l] < 1 {
-			large = large[:len(large)-1]
-			small = append(small, l)
+			large++
+			t.piles[small] = l
+			small++
 		}
 	}
-	for _, i := range large {
+	for _, i := range t.piles[large:] {
 		t.threshold[i], t.alias[i] = math.MaxUint64, i
 	}
-	for _, i := range small { // rounding only
+	for _, i := range t.piles[:small] { // left by rounding: almost full, or never to be drawn
 		t.threshold[i], t.alias[i] = math.MaxUint64, i
+		if t.shares[i] == 0 {
+			t.threshold[i], t.alias[i] = 0, t.largest()
+		}
+	}
+}
+
+func (t *table) largest() uint8 {
+	most := 0
+	for i, s := range t.shares {
+		if s > t.shares[most] {
+			most = i
+		}
+	}
+	return uint8(most)
+}
+
+// even gives the eligible endpoints the same share.
+func (t *table) even(eligible Set) {
+	each := 1 / float64(eligible.Len())
+	for i := range t.shares {
+		t.shares[i] = 0
+		if eligible.Has(int32(i)) {
+			t.shares[i] = each
+		}
+	}
+}
+
+// strict makes the order decide, and gives all of the share to the first of it that is eligible.
+func (t *table) strict(eligible Set) {
+	t.first, t.retry = byOrder, byOrder
+	clear(t.shares)
+	for _, e := range t.order {
+		if eligible.Has(int32(e)) {
+			t.shares[e] = 1
+			return
+		}
 	}
 }
 
@@ -99,15 +152,14 @@ func (t *table) drawWithout(out *Set, rng rand.Source) int32 {
 	if left == 0 {
 		return -1
 	}
-	x := float64(rng.Uint64()>>11) / (1 << 53)
 	even := !(sum > 0)
 	if even {
 		sum = float64(left)
 	}
-	x *= sum
+	x := float64(rng.Uint64()>>11) / (1 << 53) * sum
 	last := int32(-1)
 	for i, s := range t.shares {
-		if out.Has(int32(i)) {
+		if out.Has(int32(i)) || s == 0 && !even {
 			continue
 		}
 		if even {

@@ -18,9 +18,14 @@ type sums struct {
 	badTools  float64 // … not well formed
 
 	// Faded by TelemetryConfig.PriceMemory.
-	input   float64 // tokens of successes …
+	priced  float64 // successes …
+	input   float64 // … and their tokens
 	cached  float64 // … read from the prompt cache
 	written float64 // … written to it
+
+	// Faded by TelemetryConfig.ToolMemory.
+	longTools    float64 // answers that called a tool …
+	longBadTools float64 // … not well formed
 
 	// Faded by TelemetryConfig.RecentMemory.
 	recentAnswered float64
@@ -37,7 +42,7 @@ type size struct {
 
 // weights are what one outcome weighs now, per memory.
 type weights struct {
-	usual, price, recent float64
+	usual, price, recent, tools float64
 }
 
 // telemetry holds the sums of a model's endpoints.
@@ -55,7 +60,7 @@ const rebaseAge = 256
 func newTelemetry(cfg *TelemetryConfig, n int) telemetry {
 	return telemetry{
 		cfg:       cfg,
-		rate:      weights{1 / float64(cfg.Memory), 1 / float64(cfg.PriceMemory), 1 / float64(cfg.RecentMemory)},
+		rate:      weights{1 / float64(cfg.Memory), 1 / float64(cfg.PriceMemory), 1 / float64(cfg.RecentMemory), 1 / float64(cfg.ToolMemory)},
 		endpoints: make([]sums, n),
 		sizes:     make([]size, len(cfg.SizeClasses)+2),
 	}
@@ -77,25 +82,32 @@ func (t *telemetry) class(tokens int) int {
 // weigh returns the weights of now.
 func (t *telemetry) weigh(now Instant) weights {
 	age := float64(now - t.epoch)
-	if age*max(t.rate.usual, t.rate.price, t.rate.recent) > rebaseAge {
+	if age*max(t.rate.usual, t.rate.price, t.rate.recent, t.rate.tools) > rebaseAge {
 		t.rebase(now)
 		age = 0
 	}
-	return weights{math.Exp(age * t.rate.usual), math.Exp(age * t.rate.price), math.Exp(age * t.rate.recent)}
+	return weights{usual: math.Exp(age * t.rate.usual), price: math.Exp(age * t.rate.price), recent: math.Exp(age * t.rate.recent)}
+}
+
+// weighTools returns the weight of now in the tool memory, which few outcomes need.
+func (t *telemetry) weighTools(now Instant) float64 {
+	return math.Exp(float64(now-t.epoch) * t.rate.tools)
 }
 
 // rebase moves the epoch to now.
 func (t *telemetry) rebase(now Instant) {
 	age := float64(now - t.epoch)
-	fade := weights{math.Exp(-age * t.rate.usual), math.Exp(-age * t.rate.price), math.Exp(-age * t.rate.recent)}
+	fade := weights{math.Exp(-age * t.rate.usual), math.Exp(-age * t.rate.price), math.Exp(-age * t.rate.recent), math.Exp(-age * t.rate.tools)}
 	for i := range t.endpoints {
 		s := &t.endpoints[i]
 		for _, v := range []*float64{&s.answered, &s.failed, &s.rejected, &s.started, &s.ttft, &s.tokens, &s.seconds, &s.toolCalls, &s.badTools} {
 			*v *= fade.usual
 		}
-		for _, v := range []*float64{&s.input, &s.cached, &s.written} {
+		for _, v := range []*float64{&s.priced, &s.input, &s.cached, &s.written} {
 			*v *= fade.price
 		}
+		s.longTools *= fade.tools
+		s.longBadTools *= fade.tools
 		for _, v := range []*float64{&s.recentAnswered, &s.recentFailed, &s.recentRejected, &s.recentStarted, &s.recentTTFT} {
 			*v *= fade.recent
 		}
@@ -109,7 +121,7 @@ func (t *telemetry) rebase(now Instant) {
 }
 
 // add counts an outcome of the endpoint.
-func (t *telemetry) add(w weights, endpoint int32, o *Outcome) {
+func (t *telemetry) add(w weights, now Instant, endpoint int32, o *Outcome) {
 	s := &t.endpoints[endpoint]
 	switch o.Kind {
 	case OutcomeOK:
@@ -118,6 +130,7 @@ func (t *telemetry) add(w weights, endpoint int32, o *Outcome) {
 		t.addStart(s, w, o)
 		s.tokens += w.usual * float64(o.Output)
 		s.seconds += w.usual * o.Duration.Seconds()
+		s.priced += w.price
 		s.input += w.price * float64(o.Input)
 		s.cached += w.price * float64(o.Cached)
 		s.written += w.price * float64(o.Written)
@@ -128,9 +141,12 @@ func (t *telemetry) add(w weights, endpoint int32, o *Outcome) {
 			z.output += w.price * float64(o.Output)
 		}
 		if o.ToolCall {
+			tools := t.weighTools(now)
 			s.toolCalls += w.usual
+			s.longTools += tools
 			if !o.ToolCallOK {
 				s.badTools += w.usual
+				s.longBadTools += tools
 			}
 		}
 	case OutcomeMidstream:
@@ -153,3 +169,6 @@ func (t *telemetry) addStart(s *sums, w weights, o *Outcome) {
 	s.recentStarted += w.recent
 	s.recentTTFT += w.recent * ttft
 }
+
+// forgive drops the recent failures of an endpoint that proved well again, so that they don't take it out once more.
+func (t *telemetry) forgive(endpoint int32) { t.endpoints[endpoint].recentFailed = 0 }

@@ -1,0 +1,74 @@
+package router
+
+import "fmt"
+
+// sortPolicy tries endpoints strictly in one order, without balancing.
+type sortPolicy struct{ by Sort }
+
+func (sortPolicy) variants(*Router) int { return 1 }
+
+func (sortPolicy) variant(*Router, int, bool) int { return 0 }
+
+func (p sortPolicy) fill(r *Router, _ int, eligible Set, t *table) {
+	if p.by == SortExacto {
+		r.exacto()
+	}
+	for i := range t.scratch {
+		switch p.by {
+		case SortThroughput:
+			t.scratch[i] = r.signals[i].secondsPerToken
+		case SortLatency:
+			t.scratch[i] = r.signals[i].ttft
+		case SortExacto:
+			t.scratch[i] = r.endpoints[i].Price.Input + float64(r.tiers[i])*behind
+		default:
+			t.scratch[i] = r.endpoints[i].Price.Input + tieBreak*r.endpoints[i].Price.Output
+		}
+	}
+	t.sortOrder(t.scratch)
+	t.strict(eligible)
+}
+
+// tieBreak makes the output price decide between equal input prices.
+const tieBreak = 1e-9
+
+// orderPolicy tries the named endpoints in their order and then the others, cheapest first.
+type orderPolicy struct{ rank []int }
+
+// newOrderPolicy ranks the endpoints that the slugs match. A slug that matches none is an error.
+func newOrderPolicy(slugs []string, endpoints []Endpoint) (orderPolicy, error) {
+	p := orderPolicy{make([]int, len(endpoints))}
+	for i := range p.rank {
+		p.rank[i] = len(slugs)
+	}
+	for place, slug := range slugs {
+		found := false
+		for i := range endpoints {
+			if endpoints[i].Slug == slug || endpoints[i].Provider == slug {
+				p.rank[i] = min(p.rank[i], place)
+				found = true
+			}
+		}
+		if !found {
+			return p, fmt.Errorf("use policy order: no endpoint matches %q", slug)
+		}
+	}
+	return p, nil
+}
+
+func (orderPolicy) variants(*Router) int { return 1 }
+
+func (orderPolicy) variant(*Router, int, bool) int { return 0 }
+
+func (p orderPolicy) fill(r *Router, _ int, eligible Set, t *table) {
+	for i := range t.scratch {
+		t.scratch[i] = r.endpoints[i].Price.Input
+		if p.rank != nil {
+			t.scratch[i] += float64(p.rank[i]) * behind
+		} else {
+			t.scratch[i] = float64(i)
+		}
+	}
+	t.sortOrder(t.scratch)
+	t.strict(eligible)
+}
