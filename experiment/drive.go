@@ -1,9 +1,16 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Worlds that a drive can run. All use the same arrivals, token lengths and incidents.
@@ -15,23 +22,30 @@ const (
 	WorldTreatment  = "treatment"  // the treatment arm routes everything
 )
 
+// Worlds lists the names of all worlds.
+func Worlds() []string {
+	return []string{WorldSwitchback, WorldAB, WorldABRequest, WorldControl, WorldTreatment}
+}
+
 // DriveConfig says what Drive runs.
 type DriveConfig struct {
 	Plan        Plan                    // blocks and arms; arm names are policy names of package router
-	Scenario    string                  // a name of Scenarios; "" is the default one
+	Scenario    string                  // a name of Scenarios; "" is the first one
 	World       string                  // a World… constant; "" is WorldSwitchback
 	LogRequests int                     // about how many requests are written; 0 or at least the flow: all
 	Seed        uint64                  // of every random stream
 	Threads     int                     // ≤ 0: all processors; never changes a result
-	Models      []string                // only these models; empty: all of the scenario
-	Progress    func(done, total int64) // virtual requests, from any goroutine, may be nil
+	Models      []string                // only these models of the scenario, with unchanged flow; empty: all
+	Progress    func(done, total int64) // requests so far and expected, from any goroutine, about once per virtual hour of a model; may be nil
 }
 
 // DriveSummary says what a drive did.
 type DriveSummary struct {
+	Scenario     string
+	World        string
 	Requests     int64 // driven
-	Logged       int64 // emitted rows
-	InputTokens  int64
+	Logged       int64 // rows handed to emit
+	InputTokens  int64 // of served requests
 	OutputTokens int64
 	Models       []ModelSummary // sorted by name
 	Skipped      []string       // endpoints and models of the source data left out, with the reason
@@ -44,20 +58,79 @@ type ModelSummary struct {
 	Endpoints    int
 	Requests     int64
 	Logged       int64
-	Errors       int64 // requests that no endpoint served
-	InputTokens  int64
+	Served       int64
+	Errors       int64 // no endpoint served
+	Midstream    int64 // the answer broke off
+	Cancelled    int64 // the caller gave up
+	InputTokens  int64 // of served requests
 	OutputTokens int64
 }
 
-// ErrUnknownScenario is wrapped by the error of a scenario name that does not exist.
-var ErrUnknownScenario = errors.New("unknown scenario")
+// batchRows is the number of request rows that are handed on together.
+const batchRows = 8192
 
 // Drive runs the router through the plan over the simulated market and hands on the rows of the logged
-// requests. emit is called by one goroutine at a time; a batch is valid only during the call. An error of
-// emit or of ctx ends the drive.
+// requests, in an order that depends on the threads; sorted by (ts, request_id) they do not. emit is called by one
+// goroutine at a time; a batch and the strings in it are valid only during the call. An error of emit or of ctx ends the drive.
 func Drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) error) (DriveSummary, error) {
-	if len(cfg.Plan.Blocks) == 0 {
-		return DriveSummary{}, fmt.Errorf("drive: the plan has no blocks")
+	scene, err := newScene(cfg)
+	if err != nil {
+		return DriveSummary{}, fmt.Errorf("drive: %w", err)
 	}
-	return DriveSummary{}, fmt.Errorf("drive %q: %w", cfg.Scenario, ErrUnknownScenario)
+	summary, err := scene.drive(ctx, cfg, emit)
+	if err != nil {
+		return DriveSummary{}, fmt.Errorf("drive: %w", err)
+	}
+	return summary, nil
 }
+
+// drive runs all models of the scene.
+func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) error) (DriveSummary, error) {
+	summary := DriveSummary{Scenario: s.scenario.Name, World: s.world, Skipped: s.skipped, Notes: s.notes}
+
+	var lock sync.Mutex
+	hand := func(b *Batch) error {
+		lock.Lock()
+		defer lock.Unlock()
+		return emit(b)
+	}
+	var done atomic.Int64
+	total := int64(s.expected())
+	progress := func(more int64) {
+		if n := done.Add(more); cfg.Progress != nil {
+			cfg.Progress(min(n, total), total)
+		}
+	}
+
+	threads := cfg.Threads
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(threads)
+	summary.Models = make([]ModelSummary, len(s.jobs))
+	for i, job := range s.jobs { // largest first
+		group.Go(func() error {
+			w, err := s.newWorld(job, newRowLog(hand))
+			if err != nil {
+				return err
+			}
+			summary.Models[i], err = w.run(ctx, progress)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return DriveSummary{}, err
+	}
+	slices.SortFunc(summary.Models, func(a, b ModelSummary) int { return cmp.Compare(a.Model, b.Model) })
+	for _, m := range summary.Models {
+		summary.Requests += m.Requests
+		summary.Logged += m.Logged
+		summary.InputTokens += m.InputTokens
+		summary.OutputTokens += m.OutputTokens
+	}
+	return summary, nil
+}
+
+// microsSince is the time from the start of the experiment in µs.
+func microsSince(start, t time.Time) int64 { return t.Sub(start).Microseconds() }

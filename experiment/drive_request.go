@@ -1,0 +1,188 @@
+package experiment
+
+import (
+	"switchback/experiment/market"
+	"switchback/experiment/random"
+	"switchback/experiment/workload"
+	"switchback/router"
+)
+
+// newSession returns the index of an unused session.
+func (w *world) newSession() int32 {
+	if n := len(w.freeS); n > 0 {
+		at := w.freeS[n-1]
+		w.freeS = w.freeS[:n-1]
+		return at
+	}
+	w.sessions = append(w.sessions, session{})
+	return int32(len(w.sessions) - 1)
+}
+
+// newFlight returns the index of an unused flight. Its tries keep their memory.
+func (w *world) newFlight() int32 {
+	if n := len(w.freeF); n > 0 {
+		at := w.freeF[n-1]
+		w.freeF = w.freeF[:n-1]
+		return at
+	}
+	w.flights = append(w.flights, flight{})
+	return int32(len(w.flights) - 1)
+}
+
+// begin sends the next request of a session.
+func (w *world) begin(at int32, now int64) error {
+	s := &w.sessions[at]
+	w.demand.NextTurn(&s.Session, now)
+	w.summary.Requests++
+	fi := w.newFlight()
+	f := &w.flights[fi]
+	*f = flight{
+		work:    market.Work{Input: s.Prompt, Prefix: s.Prefix, Output: s.Output},
+		arrival: now, giveUp: workload.Never, session: at, block: int32(w.inside), pinBlock: unpinned, arm: w.armOf(s), tries: f.tries[:0],
+	}
+	if patience := w.demand.Patience(&s.Session); patience != workload.Never {
+		f.giveUp = now + patience
+	}
+	if err := w.use(f.arm); err != nil {
+		return err
+	}
+	ask := w.ask(s)
+	d := w.router.Decide(router.Instant(now), &ask, &w.draws)
+	if d.Pinned {
+		f.pinBlock = s.pinBlock
+	}
+	if d.Endpoint < 0 {
+		w.finish(fi, now, StatusError)
+		return nil
+	}
+	w.try(fi, d.Endpoint, now+overhead)
+	return nil
+}
+
+// ask is what the router knows of the session's current request.
+func (w *world) ask(s *session) router.Request {
+	return router.Request{InputTokens: int(s.Prompt), Tools: s.Tools, Pin: s.pin}
+}
+
+// armOf decides the arm of a session's current request.
+func (w *world) armOf(s *session) string {
+	arms := &w.scene.plan.Arms
+	key := uint64(w.job.number)<<32 + uint64(s.Number)
+	switch w.scene.world {
+	case WorldControl:
+		return arms.Control
+	case WorldTreatment:
+		return arms.Treatment
+	case WorldABRequest:
+		key = random.Mix(key) + uint64(s.Turn)
+	case WorldAB:
+	default:
+		return w.arm
+	}
+	if random.Mix(random.Mix(w.scene.seed^0x6162)+key)&1 == 0 {
+		return arms.Control
+	}
+	return arms.Treatment
+}
+
+// try starts an attempt.
+func (w *world) try(fi, endpoint int32, now int64) {
+	f := &w.flights[fi]
+	f.endpoint, f.started = endpoint, now
+	f.attempts++
+	f.tried.Add(endpoint)
+	f.answer = w.market.Try(endpoint, f.work, &w.sessions[f.session].cache, now)
+	w.events.push(event{at: min(now+f.answer.Duration, max(f.giveUp, now)), what: fi})
+}
+
+// endAttempt learns from an attempt that ended and goes on with the request.
+func (w *world) endAttempt(fi int32, now int64) error {
+	f := &w.flights[fi]
+	s := &w.sessions[f.session]
+	a := &f.answer
+	spent := now - f.started
+	cancelled := spent < a.Duration
+	served := a.Kind == market.Served && !cancelled
+	if a.Kind != market.RateLimited {
+		w.market.Finish(f.endpoint, f.work, served, &s.cache, now)
+	}
+	out := router.Outcome{Duration: router.Micros(spent), Input: int(f.work.Input)}
+	switch {
+	case cancelled:
+		out.Kind = router.OutcomeNeutral
+	case a.Kind == market.RateLimited:
+		out.Kind, out.RetryAfter = router.OutcomeRateLimited, router.Micros(a.RetryAfter)
+		f.n429++
+	case a.Kind == market.Failed:
+		out.Kind = router.OutcomeError
+	default:
+		out.Kind = router.OutcomeOK
+		if a.Kind == market.Broken {
+			out.Kind = router.OutcomeMidstream
+		}
+		out.TTFT, out.Cached, out.Output = router.Micros(a.TTFT), int(a.Cached), int(a.Output)
+		if served && s.Tools {
+			out.ToolCall, out.ToolCallOK = true, w.market.ToolCallOK(f.endpoint)
+		}
+	}
+	w.router.Observe(router.Instant(now), f.endpoint, &out)
+	if pin := router.UpdatePin(s.pin, router.Instant(now), f.endpoint, &out); pin != s.pin {
+		if pin.Endpoint != s.pin.Endpoint {
+			s.pinBlock = f.block
+		}
+		s.pin = pin
+	}
+	if s.logged {
+		f.tries = append(f.tries, w.attemptRow(f, &out, spent, cancelled))
+	}
+	switch {
+	case cancelled:
+		w.finish(fi, now, StatusCancelled)
+	case served:
+		w.record(f, &out, now, StatusOK)
+		w.release(fi, now)
+	case a.Kind == market.Broken:
+		w.finish(fi, now, StatusErrorMidstream)
+	default:
+		f.failed += spent
+		return w.retry(fi, now)
+	}
+	return nil
+}
+
+// retry sends the request to another endpoint, or gives it up.
+func (w *world) retry(fi int32, now int64) error {
+	f := &w.flights[fi]
+	if int(f.attempts) < w.scene.scenario.Attempts {
+		if err := w.use(f.arm); err != nil {
+			return err
+		}
+		ask := w.ask(&w.sessions[f.session])
+		if d := w.router.Retry(router.Instant(now), &ask, &f.tried, &w.draws); d.Endpoint >= 0 {
+			w.try(fi, d.Endpoint, now)
+			return nil
+		}
+	}
+	w.finish(fi, now, StatusError)
+	return nil
+}
+
+// finish ends a request that was not served.
+func (w *world) finish(fi int32, now int64, status string) {
+	w.record(&w.flights[fi], nil, now, status)
+	w.release(fi, now)
+}
+
+// release frees the flight and plans the session's next turn.
+func (w *world) release(fi int32, now int64) {
+	at := w.flights[fi].session
+	w.freeF = append(w.freeF, fi)
+	s := &w.sessions[at]
+	if s.More() {
+		if next := now + w.demand.Gap(&s.Session); next < w.scene.horizon {
+			w.events.push(event{at: next, what: ^at})
+			return
+		}
+	}
+	w.freeS = append(w.freeS, at)
+}

@@ -1,0 +1,157 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"switchback/experiment/market"
+	"switchback/experiment/workload"
+	"switchback/router"
+)
+
+// scene is all that the worlds of a drive share: the scenario, the demand and the endpoints' offers. It is only read.
+type scene struct {
+	scenario Scenario
+	world    string
+	plan     Plan
+	start    time.Time
+	horizon  int64 // length of the experiment, µs
+	seed     uint64
+	logShare float64 // of the conversations
+	builder  *market.Builder
+	jobs     []job // by flow, largest first
+	skipped  []string
+	notes    []string
+}
+
+// job is one model of a drive.
+type job struct {
+	demand *workload.Model
+	offers []market.Offer
+	number int // of the model in the scenario, for ids
+}
+
+// newScene checks the configuration and builds the demand.
+func newScene(cfg DriveConfig) (*scene, error) {
+	if len(cfg.Plan.Blocks) == 0 {
+		return nil, fmt.Errorf("the plan has no blocks")
+	}
+	scenario, err := ScenarioByName(cfg.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	return newSceneOf(cfg, scenario)
+}
+
+// newSceneOf is newScene with a scenario that need not have a name.
+func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
+	start, end := cfg.Plan.Window()
+	s := &scene{scenario: scenario, world: cfg.World, plan: cfg.Plan, start: start, horizon: microsSince(start, end), seed: cfg.Seed, logShare: 1}
+	if s.world == "" {
+		s.world = WorldSwitchback
+	}
+	if !slices.Contains(Worlds(), s.world) {
+		return nil, fmt.Errorf("unknown world %q (known: %s)", s.world, strings.Join(Worlds(), ", "))
+	}
+	for _, arm := range []string{cfg.Plan.Arms.Control, cfg.Plan.Arms.Treatment} {
+		if !slices.Contains(router.Policies(), arm) {
+			return nil, fmt.Errorf("unknown policy %q (known: %s)", arm, strings.Join(router.Policies(), ", "))
+		}
+	}
+	groups, err := s.pickModels()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.addJobs(groups, cfg.Models); err != nil {
+		return nil, err
+	}
+	if s.builder, err = market.NewBuilder(scenario.Market, s.horizon, s.seed); err != nil {
+		return nil, err
+	}
+	if cfg.LogRequests > 0 {
+		s.logShare = min(1, float64(cfg.LogRequests)/s.expected())
+	}
+	return s, nil
+}
+
+// pickModels takes the models with the most endpoints and lists what is left out.
+func (s *scene) pickModels() ([][]market.Offer, error) {
+	offers, skipped, err := market.Offers()
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range skipped {
+		if row.Reason != market.SkipFewEndpoints {
+			s.skipped = append(s.skipped, fmt.Sprintf("endpoint %s of %s: %s", row.ProviderName, row.Model, row.Reason))
+		}
+	}
+	byModel := map[string]int{}
+	var groups [][]market.Offer
+	for _, o := range offers {
+		at, seen := byModel[o.Model]
+		if !seen {
+			at = len(groups)
+			byModel[o.Model] = at
+			groups = append(groups, nil)
+		}
+		groups[at] = append(groups[at], o)
+	}
+	// Closed models have one price everywhere, so there is nothing for a price policy to choose.
+	groups = slices.DeleteFunc(groups, func(g []market.Offer) bool {
+		one := slices.MinFunc(g, byInput).Price.Input == slices.MaxFunc(g, byInput).Price.Input
+		if one {
+			s.skipped = append(s.skipped, fmt.Sprintf("model %s: one price at all %d endpoints", g[0].Model, len(g)))
+		}
+		return one
+	})
+	slices.SortStableFunc(groups, func(a, b []market.Offer) int { return cmp.Compare(len(b), len(a)) })
+	for _, g := range groups[min(s.scenario.Models, len(groups)):] {
+		s.skipped = append(s.skipped, fmt.Sprintf("model %s: not among the %d models with the most endpoints", g[0].Model, s.scenario.Models))
+	}
+	return groups[:min(s.scenario.Models, len(groups))], nil
+}
+
+func byInput(a, b market.Offer) int { return cmp.Compare(a.Price.Input, b.Price.Input) }
+
+// addJobs builds the demand of all models and keeps the wanted ones.
+func (s *scene) addJobs(groups [][]market.Offer, wanted []string) error {
+	names := make([]string, len(groups))
+	for i, g := range groups {
+		names[i] = g[0].Model
+	}
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("scenario %s has no model %q (it has %s)", s.scenario.Name, name, strings.Join(names, ", "))
+		}
+	}
+	traces, err := workload.Traces()
+	if err != nil {
+		return err
+	}
+	days := int(math.Ceil(float64(s.horizon) / 86400e6))
+	demand, err := workload.New(names, traces, s.scenario.Workload, days, s.seed)
+	if err != nil {
+		return err
+	}
+	s.notes = demand.Notes
+	for i := range groups {
+		if len(wanted) == 0 || slices.Contains(wanted, names[i]) {
+			s.jobs = append(s.jobs, job{demand: &demand.Models[i], offers: groups[i], number: i})
+		}
+	}
+	slices.SortStableFunc(s.jobs, func(a, b job) int { return cmp.Compare(b.demand.Flow, a.demand.Flow) })
+	return nil
+}
+
+// expected is the expected number of requests of the whole drive.
+func (s *scene) expected() float64 {
+	flow := 0.0
+	for _, j := range s.jobs {
+		flow += j.demand.Flow
+	}
+	return flow * float64(s.horizon) / 1e6
+}
