@@ -176,12 +176,9 @@ func (a *analysis) quantiles(ctx context.Context, quantity string, perMilles []i
 	if err != nil {
 		return nil, err
 	}
-	byModel := make([][]Value, len(hs))
-	for _, v := range values {
-		if v.Model < 0 || v.Model >= len(hs) {
-			return nil, fmt.Errorf("values of %s: model %d: have %d", quantity, v.Model, len(hs))
-		}
-		byModel[v.Model] = append(byModel[v.Model], v)
+	byModel, err := groupByModel(values, len(hs))
+	if err != nil {
+		return nil, fmt.Errorf("values of %s: %w", quantity, err)
 	}
 	errs := make([]error, len(hs))
 	if err := parallel(ctx, a.opts.Threads, len(hs), func(i int) { errs[i] = hs[i].fill(byModel[i]) }); err != nil {
@@ -193,6 +190,28 @@ func (a *analysis) quantiles(ctx context.Context, quantity string, perMilles []i
 		}
 	}
 	return found, nil
+}
+
+// groupByModel deals values out to their models.
+func groupByModel(values []Value, models int) ([][]Value, error) {
+	ends := make([]int, models+1)
+	for _, v := range values {
+		if v.Model < 0 || v.Model >= models {
+			return nil, fmt.Errorf("model %d: have %d", v.Model, models)
+		}
+		ends[v.Model+1]++
+	}
+	for m := range models {
+		ends[m+1] += ends[m]
+	}
+	all, groups := make([]Value, len(values)), make([][]Value, models)
+	for m := range groups {
+		groups[m] = all[ends[m]:ends[m]:ends[m+1]]
+	}
+	for _, v := range values {
+		groups[v.Model] = append(groups[v.Model], v)
+	}
+	return groups, nil
 }
 
 // evaluate returns the levels of the models under every draw, by set. Models without a complete pair have none.

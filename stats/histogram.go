@@ -21,11 +21,9 @@ type histogram struct {
 // checkpointEvery is the number of value counts between two stored prefixes of a bin.
 const checkpointEvery = 32
 
-// binValues holds the exact values of one bin, ascending.
+// binValues holds the exact values of one bin.
 type binValues struct {
-	values  []int64
-	columns []uint16
-	counts  []uint32
+	entries []Value  // ascending; columns are the engine's
 	prefix  []uint32 // checkpoints × columns: rows before every checkpointEvery-th entry
 }
 
@@ -187,44 +185,41 @@ func (h *histogram) quantile(set *drawSet, role, draw int, at place) (value int6
 		block, cum = reach(blocks, blocks/2, k, upTo)
 	}
 	for e := block * checkpointEvery; ; e++ {
-		if c := int(v.columns[e]) - offset; uint(c) < uint(len(w)) {
-			cum += uint64(w[c]) * uint64(v.counts[e])
+		if c := v.entries[e].Column - offset; uint(c) < uint(len(w)) {
+			cum += uint64(w[c]) * uint64(v.entries[e].N)
 			if cum >= k {
-				return v.values[e], e
+				return v.entries[e].Value, e
 			}
 		}
 	}
 }
 
-// fill stores the exact values of touched bins, as Source.Values answered them, and checks them against the histogram.
+// fill takes the exact values of the touched bins, as Source.Values answered them, and checks them against the
+// histogram. It reorders and keeps the slice.
 func (h *histogram) fill(values []Value) error {
 	pairs := len(h.support.complete)
-	slices.SortFunc(values, func(a, b Value) int {
-		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Column, b.Column))
-	})
-	return h.split(values, pairs)
-}
-
-// split deals ascending values out to the bins that are wanted (those with a non-nil inside), in order.
-func (h *histogram) split(values []Value, pairs int) error {
 	kept := values[:0]
 	for _, v := range values {
-		if _, err := column(v.Column, pairs); err != nil {
+		c, err := column(v.Column, pairs)
+		if err != nil {
 			return err
 		}
 		if v.N < 0 || v.N > math.MaxUint32 {
 			return fmt.Errorf("value %d: count %d", v.Value, v.N)
 		}
 		if v.N > 0 && h.support.complete[v.Column/2] {
+			v.Column = c
 			kept = append(kept, v)
 		}
 	}
+	slices.SortFunc(kept, func(a, b Value) int { return cmp.Compare(a.Value, b.Value) })
+	// A larger value never has a smaller bin: the lowest touched bin takes as many rows as it has, then the next.
 	left := make([]int64, 2*pairs)
-	for b, wanted := range h.inside {
-		if wanted == nil {
+	for b, inside := range h.inside {
+		if inside == nil {
 			continue
 		}
-		var n, rows int64
+		rows := int64(0)
 		for c := range left {
 			left[c] = int64(h.prefix[b*2*pairs+c])
 			if b > 0 {
@@ -232,32 +227,37 @@ func (h *histogram) split(values []Value, pairs int) error {
 			}
 			rows += left[c]
 		}
-		sums := make([]uint32, 2*pairs)
-		for rows > 0 {
-			if len(kept) == 0 {
+		n := 0
+		for ; rows > 0; n++ {
+			if n == len(kept) {
 				return fmt.Errorf("bin %d: %d rows of the histogram have no value", h.bins[b], rows)
 			}
-			v := kept[0]
-			kept = kept[1:]
-			c, _ := column(v.Column, pairs)
-			if left[c] -= v.N; left[c] < 0 {
-				return fmt.Errorf("bin %d, column %d: more values than the histogram has rows", h.bins[b], v.Column)
+			v := kept[n]
+			if left[v.Column] -= v.N; left[v.Column] < 0 {
+				return fmt.Errorf("bin %d: value %d: more values than the histogram has rows", h.bins[b], v.Value)
 			}
-			if n%checkpointEvery == 0 {
-				wanted.prefix = append(wanted.prefix, sums...)
-			}
-			wanted.values = append(wanted.values, v.Value)
-			wanted.columns = append(wanted.columns, uint16(c))
-			wanted.counts = append(wanted.counts, uint32(v.N))
-			sums[c] += uint32(v.N)
 			rows -= v.N
-			n++
 		}
+		inside.entries, kept = kept[:n:n], kept[n:]
+		inside.checkpoint(2 * pairs)
 	}
 	if len(kept) > 0 {
 		return fmt.Errorf("value %d lies in no bin that was asked for", kept[0].Value)
 	}
 	return nil
+}
+
+// checkpoint stores the prefixes of the entries.
+func (v *binValues) checkpoint(columns int) {
+	blocks := (len(v.entries) + checkpointEvery - 1) / checkpointEvery
+	v.prefix = make([]uint32, blocks*columns)
+	for i := range blocks - 1 {
+		next := v.prefix[(i+1)*columns:][:columns]
+		copy(next, v.prefix[i*columns:][:columns])
+		for _, e := range v.entries[i*checkpointEvery : (i+1)*checkpointEvery] {
+			next[e.Column] += uint32(e.N)
+		}
+	}
 }
 
 // quantileCell is a quantile of one model, located in its histogram for every draw.
@@ -335,8 +335,8 @@ func (c *quantileCell) influence(set *drawSet, role, draw int, ofLog bool, facto
 		below[i] += float64(n)
 	}
 	for e := at * checkpointEvery; e <= entry; e++ {
-		if i := int(v.columns[e]) - set.offset[role]; uint(i) < uint(set.cols) {
-			below[i] += float64(v.counts[e])
+		if i := v.entries[e].Column - set.offset[role]; uint(i) < uint(set.cols) {
+			below[i] += float64(v.entries[e].N)
 		}
 	}
 	for i, n := range c.row(len(c.bins)-1, set, role) {
@@ -361,6 +361,6 @@ func (c *quantileCell) density(set *drawSet, role, draw, bin int) float64 {
 	if lo > 0 {
 		rows -= float64(dot(c.row(lo-1, set, role), w))
 	}
-	last := c.inside[hi].values
-	return rows / (math.Log(float64(last[len(last)-1])) - math.Log(float64(c.inside[lo].values[0])))
+	last := c.inside[hi].entries
+	return rows / (math.Log(float64(last[len(last)-1].Value)) - math.Log(float64(c.inside[lo].entries[0].Value)))
 }
