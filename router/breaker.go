@@ -69,7 +69,7 @@ func (r *Router) breakAndMend(now Instant) {
 
 // peerErrors is the error rate beyond which an endpoint stands out, 0 when there are too few peers to tell.
 func (r *Router) peerErrors() float64 {
-	v := r.breakerScratch[:0]
+	v := r.scratch[0][:0]
 	for i := range r.endpoints {
 		e := &r.telemetry.endpoints[i]
 		if tries := e.recentAnswered + e.recentFailed; tries >= r.cfg.Breaker.MinRequests*r.weights.recent {

@@ -67,7 +67,10 @@ func (l *load) learn(c *CapConfig, now Instant, seconds float64) {
 			}
 			return
 		}
-		if l.cap *= math.Exp(c.Drift * seconds / 60); l.cap > c.Forget*max(l.rate, l.usual) {
+		if l.cap > 0 {
+			l.cap *= math.Exp(c.Drift * seconds / 60)
+		}
+		if l.cap > c.Forget*max(l.rate, l.usual) {
 			l.cap = 0 // far above all traffic: nothing is known any more
 		}
 		return

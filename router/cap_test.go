@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// bucket is a rate limit: tokens that refill evenly, up to ten seconds' worth.
-type bucket struct {
+// tokenBucket is a rate limit: tokens that refill evenly, up to ten seconds' worth.
+type tokenBucket struct {
 	at   Instant
 	have float64
 }
 
-func (b *bucket) admit(now Instant, perMinute float64) bool {
+func (b *tokenBucket) admit(now Instant, perMinute float64) bool {
 	b.have = min(b.have+float64(now-b.at)/float64(Minute)*perMinute, max(perMinute/6, 1))
 	b.at = now
 	if b.have < 1 {
@@ -103,7 +103,7 @@ func playCapacity(t *testing.T, seed uint64, minutes int, plan func(minute float
 		t.Fatal(err)
 	}
 	p := &played{caps: make([]float64, minutes), firstBurst: math.Inf(1), firstCap: math.Inf(1)}
-	var limit bucket
+	var limit tokenBucket
 	for now := Instant(0); ; {
 		load, capacity := plan(float64(now) / float64(Minute))
 		now += Instant(rng.ExpFloat64() / (2 * load) * float64(Minute))

@@ -20,6 +20,7 @@ type Config struct {
 	Pin           PinConfig
 	Quality       QualityConfig
 	Price         PriceConfig
+	Retry         RetryConfig
 }
 
 // TelemetryConfig says how fast outcomes are forgotten and what is assumed without any.
@@ -32,6 +33,7 @@ type TelemetryConfig struct {
 	PriorTokens  float64 // output tokens of one of those requests
 	MinTypical   float64 // requests that an endpoint needs to count among the typical ones
 	Typical      Typical // used until any endpoint has MinTypical requests
+	Percentiles  bool    // keep percentiles of TTFT and throughput, for requests that prefer a speed
 	SizeClasses  []int   // prompt sizes, in tokens, that divide requests into classes priced apart; ascending
 }
 
@@ -141,6 +143,12 @@ type PriceConfig struct {
 	Exacto   bool    // requests with tools take the tiers of Auto Exacto
 }
 
+// RetryConfig bounds the tries of a request.
+type RetryConfig struct {
+	Attempts int    // endpoints tried at most
+	Time     Micros // no further try after this long; 0 = no bound
+}
+
 // DefaultConfig returns the constants calibrated against the published result table in a simulated market. The wait rates of the
 // production router are not published.
 func DefaultConfig() Config {
@@ -163,6 +171,7 @@ func DefaultConfig() Config {
 		Pin:     PinConfig{Idle: 10 * Minute, OverCap: 1.2},
 		Quality: QualityConfig{BrokenTools: 0.2, MinToolCalls: 20, Shortfall: 0.05, ExactoPeers: 4, ExactoRequests: 100, ExactoToolCalls: 200},
 		Price:   PriceConfig{Exponent: 2, Exacto: true},
+		Retry:   RetryConfig{Attempts: 8, Time: 2 * Minute},
 	}
 }
 
@@ -257,5 +266,7 @@ func (c Config) Validate() error {
 	check("cap.slow_memory", c.Cap.SlowMemory.Seconds(), 1, inf)
 	check("pin.idle", c.Pin.Idle.Seconds(), 0, inf)
 	check("price.exponent", c.Price.Exponent, 0, 100)
+	check("retry.attempts", float64(c.Retry.Attempts), 1, MaxEndpoints)
+	check("retry.time", c.Retry.Time.Seconds(), 0, inf)
 	return errors.Join(errs...)
 }

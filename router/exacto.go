@@ -21,7 +21,7 @@ func (r *Router) exacto() {
 	}
 	r.tiersOf = r.generation
 	c := &r.cfg.Quality
-	speed, tools := r.medians.values[:0], r.breakerScratch[:0]
+	speed, tools := r.scratch[0][:0], r.scratch[1][:0]
 	for i := range r.endpoints {
 		r.tiers[i] = tierUnknown
 		e := &r.telemetry.endpoints[i]

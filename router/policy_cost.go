@@ -98,7 +98,7 @@ func (r *Router) costs(class int, s []signals, out []float64) {
 
 // rates are the model's rates for a size of request, from all its endpoints' effective prices.
 func (r *Router) rates(prices []float64, size *requestSize) rates {
-	copy(r.medians.values, prices)
-	median, _ := r.medians.median(r.medians.price)
+	copy(r.medians[ofPrice].values, prices)
+	median, _ := r.medians.of(ofPrice)
 	return r.cfg.Cost.ratesFor(median, &r.typical, size)
 }

@@ -59,9 +59,9 @@ type Router struct {
 	ordered  *deck
 	filtered [filterCache]filteredTable
 
-	medians        medians
-	revealed       []signals
-	breakerScratch []float64
+	medians  *medians
+	revealed []signals
+	scratch  [2][]float64
 }
 
 // New makes the router of a model, with the policy routing-cost. The endpoints' indices are their places in the slice.
@@ -83,7 +83,7 @@ func New(model string, endpoints []Endpoint, cfg Config) (*Router, error) {
 		priceWeights: priceWeights(endpoints, cfg.Price.Exponent),
 		loads:        make([]load, n), breakers: make([]breaker, n), stale: true,
 		signals: make([]signals, n), medians: newMedians(n), backOff: make([]float64, n), limits: make([]float64, n),
-		tiers: make([]uint8, n), breakerScratch: make([]float64, 0, 2*n),
+		tiers: make([]uint8, n), scratch: [2][]float64{make([]float64, n), make([]float64, n)},
 	}
 	for i := range endpoints {
 		if endpoints[i].Price.CacheRead < endpoints[i].Price.Input {
@@ -315,7 +315,7 @@ func (r *Router) snapshot(now Instant) {
 	r.weights = t.weigh(now)
 	r.weights.tools = t.weighTools(now)
 	t.expect(r.weights, r.sizes)
-	r.typical = t.typical(r.weights, &r.medians)
+	r.typical = t.typical(r.weights, r.medians)
 	all := r.sizes[len(r.sizes)-1]
 	r.typical.InputTokens, r.typical.OutputTokens = all.input, all.output
 	t.signals(r.weights, &r.typical, r.signals)

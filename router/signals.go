@@ -13,31 +13,42 @@ type signals struct {
 	badTools        float64 // of tool calls
 }
 
-// medians keeps, per signal, the endpoints in last build's order: sorting again what is almost sorted costs one pass.
-type medians struct {
-	values []float64
-	ttft, secondsPerToken, errorRate, rateLimited, cacheHit, badTools,
-	price []uint8
+// Signals whose median over the endpoints makes the typical one.
+const (
+	ofTTFT = iota
+	ofSecondsPerToken
+	ofErrors
+	ofRateLimits
+	ofCacheHits
+	ofBadTools
+	ofPrice
+	measures
+)
+
+// medians finds medians over endpoints. Per measure it keeps the order of the last time: sorting again what is almost sorted costs one pass.
+type medians [measures]struct {
+	values []float64 // +Inf = the endpoint does not count
+	order  []uint8
 }
 
-func newMedians(n int) medians {
-	order := func() []uint8 {
-		o := make([]uint8, n)
-		for i := range o {
-			o[i] = uint8(i)
+func newMedians(n int) *medians {
+	var m medians
+	for i := range m {
+		m[i].values, m[i].order = make([]float64, n), make([]uint8, n)
+		for e := range m[i].order {
+			m[i].order[e] = uint8(e)
 		}
-		return o
 	}
-	return medians{make([]float64, n), order(), order(), order(), order(), order(), order(), order()}
+	return &m
 }
 
-// median sorts order by m.values, in which +Inf means absent, and returns the middle of those present.
-func (m *medians) median(order []uint8) (float64, bool) {
-	v := m.values
+// of returns the median of a measure over the endpoints that count, and whether any does.
+func (m *medians) of(measure int) (float64, bool) {
+	v, order := m[measure].values, m[measure].order
 	present := 0
 	for i, e := range order {
 		x := v[e]
-		if x < math.Inf(1) {
+		if x <= math.MaxFloat64 {
 			present++
 		}
 		j := i
@@ -52,54 +63,69 @@ func (m *medians) median(order []uint8) (float64, bool) {
 	return (v[order[(present-1)/2]] + v[order[present/2]]) / 2, true
 }
 
-// ratios is the median over endpoints of part ÷ whole among those whose whole is at least least, or the pooled ratio when there is
-// none of them, or otherwise when there is nothing at all.
-func (m *medians) ratios(order []uint8, n int, least float64, otherwise float64, of func(i int) (part, whole, count float64)) float64 {
-	var parts, wholes float64
-	for i := range n {
-		part, whole, count := of(i)
-		parts += part
-		wholes += whole
-		if count >= least && whole > 0 {
-			m.values[i] = part / whole
-		} else {
-			m.values[i] = math.Inf(1)
-		}
+// ratio is part ÷ whole where an endpoint's count is at least least, +Inf otherwise.
+func ratio(part, whole, count, least float64) float64 {
+	if count >= least && whole > 0 {
+		return part / whole
 	}
-	if v, ok := m.median(order); ok {
-		return v
-	}
-	if wholes > 0 {
-		return parts / wholes
-	}
-	return otherwise
+	return math.Inf(1)
 }
 
-// typical is the model's typical endpoint now.
+// typical is the model's typical endpoint now: per measure, the median over the endpoints with MinTypical requests; when there is none, what
+// all endpoints together show; when that is nothing, the configured one.
 func (t *telemetry) typical(w weights, m *medians) Typical {
-	e, n := t.endpoints, len(t.endpoints)
-	least, d := t.cfg.MinTypical*w.usual, &t.cfg.Typical
-	leastTokens := t.cfg.MinTypical * w.price * d.InputTokens / 4
-	return Typical{
-		TTFT: m.ratios(m.ttft, n, least, d.TTFT, func(i int) (float64, float64, float64) { return e[i].ttft, e[i].started, e[i].started }),
-		SecondsPerToken: m.ratios(m.secondsPerToken, n, least, d.SecondsPerToken, func(i int) (float64, float64, float64) {
-			return e[i].seconds, e[i].tokens, e[i].answered
-		}),
-		ErrorRate: m.ratios(m.errorRate, n, least, d.ErrorRate, func(i int) (float64, float64, float64) {
-			tries := e[i].answered + e[i].failed
-			return e[i].failed, tries, tries
-		}),
-		RateLimited: m.ratios(m.rateLimited, n, least, d.RateLimited, func(i int) (float64, float64, float64) {
-			tries := e[i].answered + e[i].failed + e[i].rejected
-			return e[i].rejected, tries, tries
-		}),
-		CacheHit: m.ratios(m.cacheHit, n, leastTokens, d.CacheHit, func(i int) (float64, float64, float64) {
-			return e[i].cached, e[i].input, e[i].input
-		}),
-		BadToolCalls: m.ratios(m.badTools, n, least, d.BadToolCalls, func(i int) (float64, float64, float64) {
-			return e[i].badTools, e[i].toolCalls, e[i].toolCalls
-		}),
+	d := t.cfg.Typical
+	least := t.cfg.MinTypical * w.usual
+	leastPriced := t.cfg.MinTypical * w.price
+	var all sums
+	for i := range t.endpoints {
+		e := &t.endpoints[i]
+		tries := e.answered + e.failed
+		m[ofTTFT].values[i] = ratio(e.ttft, e.started, e.started, least)
+		m[ofSecondsPerToken].values[i] = ratio(e.seconds, e.tokens, e.answered, least)
+		m[ofErrors].values[i] = ratio(e.failed, tries, tries, least)
+		m[ofRateLimits].values[i] = ratio(e.rejected, tries+e.rejected, tries+e.rejected, least)
+		m[ofCacheHits].values[i] = ratio(e.cached, e.input, e.priced, leastPriced)
+		m[ofBadTools].values[i] = ratio(e.badTools, e.toolCalls, e.toolCalls, least)
+		all.pool(e)
 	}
+	tries := all.answered + all.failed
+	return Typical{
+		TTFT:            m.orPooled(ofTTFT, all.ttft, all.started, d.TTFT),
+		SecondsPerToken: m.orPooled(ofSecondsPerToken, all.seconds, all.tokens, d.SecondsPerToken),
+		ErrorRate:       m.orPooled(ofErrors, all.failed, tries, d.ErrorRate),
+		RateLimited:     m.orPooled(ofRateLimits, all.rejected, tries+all.rejected, d.RateLimited),
+		CacheHit:        m.orPooled(ofCacheHits, all.cached, all.input, d.CacheHit),
+		BadToolCalls:    m.orPooled(ofBadTools, all.badTools, all.toolCalls, d.BadToolCalls),
+	}
+}
+
+// pool adds what typical pools.
+func (s *sums) pool(e *sums) {
+	s.answered += e.answered
+	s.failed += e.failed
+	s.rejected += e.rejected
+	s.started += e.started
+	s.ttft += e.ttft
+	s.tokens += e.tokens
+	s.seconds += e.seconds
+	s.toolCalls += e.toolCalls
+	s.badTools += e.badTools
+	s.input += e.input
+	s.cached += e.cached
+}
+
+func (m *medians) orPooled(measure int, part, whole, otherwise float64) float64 {
+	if measure == ofBadTools && whole == 0 {
+		return otherwise // spares the median where no tool is called
+	}
+	if v, ok := m.of(measure); ok {
+		return v
+	}
+	if whole > 0 {
+		return part / whole
+	}
+	return otherwise
 }
 
 // requestSize is what a request of a class is expected to use, in tokens.

@@ -51,19 +51,25 @@ type telemetry struct {
 	epoch     Instant // age 0
 	rate      weights // 1 ÷ memory, per µs
 	endpoints []sums
-	sizes     []size // by class; the last is the whole model
+	sizes     []size   // by class; the last is the whole model
+	latency   []sketch // TTFT by endpoint, in seconds; nil unless Percentiles
+	speed     []sketch // output tokens per second
 }
 
-// rebaseAge is how many of the shortest memories the telemetry may age before its epoch moves, far from overflow.
-const rebaseAge = 256
+// rebaseAge is how many of the shortest memories the telemetry may age before its epoch moves, far from the overflow of a float32.
+const rebaseAge = 80
 
 func newTelemetry(cfg *TelemetryConfig, n int) telemetry {
-	return telemetry{
+	t := telemetry{
 		cfg:       cfg,
 		rate:      weights{1 / float64(cfg.Memory), 1 / float64(cfg.PriceMemory), 1 / float64(cfg.RecentMemory), 1 / float64(cfg.ToolMemory)},
 		endpoints: make([]sums, n),
 		sizes:     make([]size, len(cfg.SizeClasses)+2),
 	}
+	if cfg.Percentiles {
+		t.latency, t.speed = make([]sketch, n), make([]sketch, n)
+	}
+	return t
 }
 
 // class is the size class of a prompt; unknown sizes have the whole model's.
@@ -112,6 +118,12 @@ func (t *telemetry) rebase(now Instant) {
 			*v *= fade.recent
 		}
 	}
+	for i := range t.latency {
+		for b := range t.latency[i] {
+			t.latency[i][b] *= float32(fade.usual)
+			t.speed[i][b] *= float32(fade.usual)
+		}
+	}
 	for i := range t.sizes {
 		t.sizes[i].requests *= fade.price
 		t.sizes[i].input *= fade.price
@@ -128,6 +140,10 @@ func (t *telemetry) add(w weights, now Instant, endpoint int32, o *Outcome) {
 		s.answered += w.usual
 		s.recentAnswered += w.recent
 		t.addStart(s, w, o)
+		if t.latency != nil {
+			t.latency[endpoint].add(w.usual, o.TTFT.Seconds())
+			t.speed[endpoint].add(w.usual, float64(o.Output)/max(o.Duration.Seconds(), 1e-6))
+		}
 		s.tokens += w.usual * float64(o.Output)
 		s.seconds += w.usual * o.Duration.Seconds()
 		s.priced += w.price

@@ -1,0 +1,54 @@
+package router
+
+// Cost is what the price makes of an answer, in USD. Input tokens include cached and written ones.
+func (p *Price) Cost(input, cached, written, output int) float64 {
+	return float64(input-cached-written)*p.Input + float64(cached)*p.CacheRead + float64(written)*p.CacheWrite + float64(output)*p.Output
+}
+
+// Attempt is what the ledgers need to know of a try.
+type Attempt struct {
+	Outcome        Outcome
+	Finish         string // finish reason; empty = none was given
+	Cancelled      bool   // the caller went away
+	ExpectedOutput int    // tokens that the provider would have produced; counts when it goes on after a cancellation
+}
+
+// Ledger keeps two accounts of a request's tries: the dollars billed to the caller, and the economic cost, in which a failed try costs its
+// price and its wait although nobody is billed for it.
+type Ledger struct {
+	BilledUSD   float64
+	EconomicUSD float64
+	Tries       int
+	Failed      int
+}
+
+// Add enters a try. secondUSD is the price of a second of waiting; stops tells whether the provider stops billing when the caller goes away
+// (StopsOnCancel). Nothing is billed for a try that produced no token and no finish reason, or whose finish reason is "error".
+func (l *Ledger) Add(p *Price, a *Attempt, secondUSD float64, stops bool) {
+	o := &a.Outcome
+	l.Tries++
+	output := o.Output
+	if a.Cancelled && !stops {
+		output = max(output, a.ExpectedOutput)
+	}
+	price := p.Cost(o.Input, o.Cached, o.Written, output)
+	l.EconomicUSD += price + secondUSD*o.Duration.Seconds()
+	failed := o.Kind != OutcomeOK && !a.Cancelled
+	if failed {
+		l.Failed++
+	}
+	insured := output == 0 && a.Finish == "" || a.Finish == "error" || failed && a.Finish == ""
+	if !insured {
+		l.BilledUSD += price
+	}
+}
+
+// StopsOnCancel tells whether a provider (base slug) stops billing when a stream is cancelled, as its documentation says (streaming guide,
+// August 2026). Providers that are not listed are taken to go on, the dearer case.
+func StopsOnCancel(provider string) bool {
+	switch provider {
+	case "openai", "azure", "anthropic", "fireworks", "novita", "deepinfra", "together", "xai", "friendli", "chutes", "deepseek":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,39 @@
+package router
+
+// Answer is what a gateway saw of an attempt, for Classify.
+type Answer struct {
+	Status    int  // HTTP status; 0 = connection dropped or timed out
+	Started   bool // a first token arrived
+	Finished  bool // the answer ended as it should
+	Output    int  // tokens
+	ToolCall  bool // the answer called a tool
+	Cancelled bool // the caller went away
+}
+
+// Classify tells how an attempt ended. Server errors, dropped connections, timeouts and statuses that mean a wrong set-up of the endpoint (401,
+// 402, 404, 405, 408, 410, 421, 423, 424, 426, 498) count against the endpoint; a 429 means it is full; what the caller or a
+// content rule caused (400, 403, 413, 422, 451, 499 and every other 4xx) counts for nothing. A success without a token or a tool call is a
+// failure: the caller got nothing.
+func Classify(a Answer) OutcomeKind {
+	switch {
+	case a.Cancelled || a.Status == 499:
+		return OutcomeNeutral
+	case a.Status == 429:
+		return OutcomeRateLimited
+	case a.Status >= 400 && a.Status < 500 && !setUpError(a.Status):
+		return OutcomeNeutral
+	case a.Started && !a.Finished:
+		return OutcomeMidstream
+	case a.Status >= 200 && a.Status < 300 && a.Finished && (a.Output > 0 || a.ToolCall):
+		return OutcomeOK
+	}
+	return OutcomeError
+}
+
+func setUpError(status int) bool {
+	switch status {
+	case 401, 402, 404, 405, 408, 410, 421, 423, 424, 426, 498:
+		return true
+	}
+	return false
+}
