@@ -319,29 +319,36 @@ func (c *quantileCell) influence(set *drawSet, role, draw int, ofLog bool, facto
 		return
 	}
 	value, entry := c.quantile(set, role, draw, place)
+	w := set.weights(role, draw)
+	counts := c.upTo(set, role, bin, entry)
+	total := c.row(len(c.bins)-1, set, role)
+	share := float64(dot(counts, w)) / float64(dot(total, w))
 	scale := factor / c.density(set, role, draw, bin)
 	if !ofLog {
 		scale *= float64(value)
 	}
-	below := make([]float64, set.cols)
+	for i, n := range total {
+		out[i] -= scale * (float64(counts[i]) - share*float64(n))
+	}
+}
+
+// upTo counts, by column that a role's weights cover, the rows up to the value of an entry of a bin, ties included.
+func (c *quantileCell) upTo(set *drawSet, role, bin, entry int) []uint32 {
+	counts := make([]uint32, set.cols)
 	if bin > 0 {
-		for i, n := range c.row(bin-1, set, role) {
-			below[i] = float64(n)
-		}
+		copy(counts, c.row(bin-1, set, role))
 	}
-	v, cols := c.inside[bin], 2*len(c.support.complete)
+	v := c.inside[bin]
 	at := entry / checkpointEvery
-	for i, n := range v.prefix[at*cols+set.offset[role]:][:set.cols] {
-		below[i] += float64(n)
+	for i, n := range v.prefix[at*2*len(c.support.complete)+set.offset[role]:][:set.cols] {
+		counts[i] += n
 	}
-	for e := at * checkpointEvery; e <= entry; e++ {
+	for e := at * checkpointEvery; e < len(v.entries) && v.entries[e].Value <= v.entries[entry].Value; e++ {
 		if i := v.entries[e].Column - set.offset[role]; uint(i) < uint(set.cols) {
-			below[i] += float64(v.entries[e].N)
+			counts[i] += uint32(v.entries[e].N)
 		}
 	}
-	for i, n := range c.row(len(c.bins)-1, set, role) {
-		out[i] -= scale * (below[i] - float64(c.perMille)/1000*float64(n))
-	}
+	return counts
 }
 
 // slopeBins is how many occupied bins on each side of a quantile measure the density there.

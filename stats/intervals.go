@@ -88,7 +88,7 @@ type evidence struct {
 // contains its point: where the replicates lie wholly to one side, the end is moved to the point.
 func (e evidence) interval(kind string, alpha float64) (lo, hi float64) {
 	lo, hi = math.NaN(), math.NaN()
-	if e.n < 2 || math.IsNaN(e.point) || math.IsInf(e.point, 0) {
+	if e.n < 2 || math.IsNaN(e.point) || math.IsInf(e.point, 0) || !e.usable(kind) {
 		return lo, hi
 	}
 	switch kind {
@@ -97,31 +97,34 @@ func (e evidence) interval(kind string, alpha float64) (lo, hi float64) {
 		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(e.n - 1)}.Quantile(1 - alpha)
 		lo, hi = e.point-t*se, e.point+t*se
 	case IntervalHalfSample:
-		if e.half.usable {
-			lo, hi = e.half.at(alpha), e.half.at(1-alpha)
-		}
+		lo, hi = e.half.at(alpha), e.half.at(1-alpha)
 	case IntervalBootstrapT:
-		if e.studentT.usable {
-			lo, hi = e.point-e.studentT.at(1-alpha)*e.studentSE, e.point-e.studentT.at(alpha)*e.studentSE
-		}
-	default:
-		if !e.bootstrap.usable {
-			break
-		}
-		low, high := alpha, 1-alpha
-		switch kind {
-		case IntervalExpanded:
-			low = ExpandedTail(alpha, e.n)
-			high = 1 - low
-		case IntervalBCa:
-			low, high = bcaTails(e.bootstrap, e.point, acceleration(e.jackknife), alpha)
-		}
+		lo, hi = e.point-e.studentT.at(1-alpha)*e.studentSE, e.point-e.studentT.at(alpha)*e.studentSE
+	case IntervalExpanded:
+		tail := ExpandedTail(alpha, e.n)
+		lo, hi = e.bootstrap.at(tail), e.bootstrap.at(1-tail)
+	case IntervalPercentile:
+		lo, hi = e.bootstrap.at(alpha), e.bootstrap.at(1-alpha)
+	case IntervalBasic:
+		lo, hi = 2*e.point-e.bootstrap.at(1-alpha), 2*e.point-e.bootstrap.at(alpha)
+	case IntervalBCa:
+		low, high := bcaTails(e.bootstrap, e.point, acceleration(e.jackknife), alpha)
 		lo, hi = e.bootstrap.at(low), e.bootstrap.at(high)
-		if kind == IntervalBasic {
-			lo, hi = 2*e.point-hi, 2*e.point-lo
-		}
 	}
 	return math.Min(lo, e.point), math.Max(hi, e.point)
+}
+
+// usable tells whether the replicates that a kind of interval is made from are defined often enough.
+func (e evidence) usable(kind string) bool {
+	switch kind {
+	case IntervalT:
+		return true
+	case IntervalHalfSample:
+		return e.half.usable
+	case IntervalBootstrapT:
+		return e.studentT.usable
+	}
+	return e.bootstrap.usable
 }
 
 // jackknifeDeviations returns mean − θ₍₋ᵢ₎ for delete-one values.

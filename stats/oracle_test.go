@@ -159,7 +159,7 @@ func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 func TestOracle(t *testing.T) {
 	models := []string{"a", "b", "c"}
 	pairs := testPairs(3, 3)
-	o := oracle{rows: testRows(1, models, len(pairs), 60), models: models, pairs: len(pairs)}
+	o := oracle{rows: testRows(1, models, len(pairs), 30), models: models, pairs: len(pairs)}
 	// Model c lacks one arm of pair 4.
 	o.rows = slices.DeleteFunc(o.rows, func(r statstest.Row) bool { return r.Model == "c" && r.Pair == 4 && r.Arm == 1 })
 	opts := stats.DefaultOptions()

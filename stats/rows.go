@@ -265,7 +265,7 @@ func (r *row) estimate() Estimate {
 		}
 	}
 	lo, hi := relative.interval(opts.Interval, opts.tail())
-	e.Relative = Effect{number(math.Expm1(point)), number(math.Expm1(lo)), number(math.Expm1(hi))}
+	e.Relative = Effect{fraction(point), fraction(lo), fraction(hi)}
 	e.Absolute.Estimate = number(absolute.point * scale)
 	absLo, absHi := absolute.interval(opts.Interval, opts.tail())
 	e.Absolute.Lo, e.Absolute.Hi = number(absLo*scale), number(absHi*scale)
@@ -276,8 +276,12 @@ func (r *row) estimate() Estimate {
 		r.scope.codes = append(r.scope.codes, "too_few_pairs")
 	}
 	e.UndefinedReplicates = relative.bootstrap.undefined
-	if r.scope.models > 0 && !relative.bootstrap.usable && r.scope.pairs >= 2 {
-		r.scope.codes = append(r.scope.codes, "undefined_replicates")
+	if e.Relative.Estimate != nil && (e.Relative.Lo == nil || e.Relative.Hi == nil) && r.scope.pairs >= 2 {
+		code := "undefined_replicates"
+		if relative.usable(opts.Interval) {
+			code = "not_finite"
+		}
+		r.scope.codes = append(r.scope.codes, code)
 	}
 	e.Verdict = verdict(e.Relative, metric.Better)
 	e.Warnings = unique(r.scope.codes)
@@ -306,7 +310,7 @@ func (r *row) beside(e *Estimate, relative evidence) {
 		}
 	}
 	theta, lo, hi := slotAdjusted(relative.point, relative.jackknife, pairs, opts.tail())
-	e.SlotAdjusted = Effect{number(math.Expm1(theta)), number(math.Expm1(lo)), number(math.Expm1(hi))}
+	e.SlotAdjusted = Effect{fraction(theta), fraction(lo), fraction(hi)}
 	if opts.SlotAdjustment && e.SlotAdjusted.Estimate != nil {
 		unadjusted := e.Relative
 		e.Relative, e.Unadjusted = e.SlotAdjusted, &unadjusted
@@ -485,8 +489,16 @@ func number(v float64) *float64 {
 	return &v
 }
 
+// fraction turns a log effect into a relative effect, nil when it is not finite.
+func fraction(log float64) *float64 {
+	if math.IsInf(log, 0) {
+		return nil
+	}
+	return number(math.Expm1(log))
+}
+
 // expBounds turns an interval of the log effect into one of the relative effect.
-func expBounds(lo, hi float64) Bounds { return Bounds{number(math.Expm1(lo)), number(math.Expm1(hi))} }
+func expBounds(lo, hi float64) Bounds { return Bounds{fraction(lo), fraction(hi)} }
 
 // unique drops repeated codes and keeps their order.
 func unique(codes []string) []string {
