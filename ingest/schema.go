@@ -22,6 +22,7 @@ const (
 	sqlBigint = "BIGINT"
 	sqlDouble = "DOUBLE"
 	sqlTime   = "TIMESTAMP"
+	sqlDate   = "DATE"
 	sqlMillis = "DECIMAL(18,3)"
 	sqlMoney  = "DECIMAL(18,9)"
 )
@@ -57,21 +58,21 @@ func tables() []sqlTable {
 			{"file", sqlText}, {"line", sqlBigint}, {"reason", sqlText}, {"text", sqlText}, {"load_id", sqlText},
 		}},
 		{"results", []sqlColumn{
-			{"run_id", sqlText}, {"report_date", sqlText}, {"metric", sqlText}, {"unit", sqlText}, {"scope", sqlText},
+			{"run_id", sqlText}, {"report_date", sqlDate}, {"metric", sqlText}, {"unit", sqlText}, {"scope", sqlText},
 			{"estimand", sqlText}, {"control", sqlDouble}, {"treatment", sqlDouble}, {"estimate", sqlDouble},
 			{"lo", sqlDouble}, {"hi", sqlDouble}, {"p_value", sqlDouble}, {"p_adjusted", sqlDouble},
 			{"pairs", sqlInt}, {"models", sqlInt}, {"verdict", sqlText},
 		}},
 		{"replicates", []sqlColumn{
-			{"run_id", sqlText}, {"report_date", sqlText}, {"metric", sqlText}, {"scope", sqlText},
+			{"run_id", sqlText}, {"report_date", sqlDate}, {"metric", sqlText}, {"scope", sqlText},
 			{"replicate", sqlInt}, {"value", sqlDouble},
 		}},
 		{"diagnostics", []sqlColumn{
-			{"run_id", sqlText}, {"report_date", sqlText}, {"name", sqlText}, {"scope", sqlText},
+			{"run_id", sqlText}, {"report_date", sqlDate}, {"name", sqlText}, {"scope", sqlText},
 			{"value", sqlDouble}, {"text", sqlText},
 		}},
 		{"runs", []sqlColumn{
-			{"run_id", sqlText}, {"report_date", sqlText}, {"experiment", sqlText}, {"input_hash", sqlText},
+			{"run_id", sqlText}, {"report_date", sqlDate}, {"experiment", sqlText}, {"input_hash", sqlText},
 			{"document", sqlText}, {"finished_at", sqlTime},
 		}},
 		{"quality_bits", []sqlColumn{{"bit", sqlBigint}, {"name", sqlText}, {"meaning", sqlText}}},

@@ -1,0 +1,307 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"switchback/experiment"
+)
+
+// PlanReport says what a schedule did to the rows.
+type PlanReport struct {
+	Rows       int64 // all rows of the file
+	Updated    int64 // rows whose arm, block, burn-in mark or quality bits changed
+	Outside    int64 // rows in no block
+	InBurnIn   int64
+	Straddling int64 // rows still running when their block ended
+	Labelled   int64 // rows inside a block that came with an arm label of their own
+	Mismatches int64 // of Labelled: label and schedule disagree; the schedule wins
+}
+
+// ApplyPlan writes the schedule to `blocks` and gives every row the arm, block and burn-in mark that follow
+// from its arrival. Rows that agree already, such as those of the drive, are not written again.
+func (s *Store) ApplyPlan(ctx context.Context, plan experiment.Plan) (PlanReport, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return PlanReport{}, err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "BEGIN TRANSACTION"); err != nil {
+		return PlanReport{}, err
+	}
+	report, err := applyPlan(ctx, conn, plan)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") //nolint:errcheck // the first error counts
+		return PlanReport{}, fmt.Errorf("apply schedule: %w", err)
+	}
+	return report, nil
+}
+
+func applyPlan(ctx context.Context, conn *sql.Conn, plan experiment.Plan) (PlanReport, error) {
+	if err := writeBlocks(ctx, conn, plan.Blocks); err != nil {
+		return PlanReport{}, err
+	}
+	labels, err := makeLabels(ctx, conn, plan)
+	if err != nil {
+		return PlanReport{}, err
+	}
+	report, err := labels.check(ctx, conn)
+	if err != nil {
+		return PlanReport{}, err
+	}
+	if report.Updated > 0 {
+		if err := labels.update(ctx, conn); err != nil {
+			return PlanReport{}, err
+		}
+	}
+	_, err = conn.ExecContext(ctx, "DROP TABLE temp.labels")
+	return report, err
+}
+
+func writeBlocks(ctx context.Context, conn *sql.Conn, blocks []experiment.Block) error {
+	if _, err := conn.ExecContext(ctx, "DELETE FROM blocks"); err != nil {
+		return err
+	}
+	insert, err := conn.PrepareContext(ctx, "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))")
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	for _, b := range blocks {
+		if _, err := insert.ExecContext(ctx, b.ID, b.PairID, b.Day, b.Slot, b.Arm, b.Starts.UTC(), b.Ends.UTC(), b.BurnInEnds.UTC(), b.Model); err != nil {
+			return fmt.Errorf("block %s: %w", b.ID, err)
+		}
+	}
+	return nil
+}
+
+// labelling finds the block of a row with an equality join: a block has one row in the temporary table
+// `labels` for each bucket of time that it touches. A join on ranges alone is 20 times slower.
+type labelling struct {
+	width    int64  // of a bucket, microseconds
+	schedule string // SQL: blocks.model of the schedule that row r follows
+}
+
+const createLabels = `CREATE OR REPLACE TEMP TABLE labels (bucket BIGINT, schedule VARCHAR, block_id VARCHAR, arm VARCHAR, starts BIGINT, ends BIGINT, burn_in_ends BIGINT)`
+
+func makeLabels(ctx context.Context, conn *sql.Conn, plan experiment.Plan) (labelling, error) {
+	l := labelling{width: bucketWidth(plan.Blocks), schedule: scheduleOf(plan)}
+	if _, err := conn.ExecContext(ctx, createLabels); err != nil {
+		return l, err
+	}
+	insert, err := conn.PrepareContext(ctx, "INSERT INTO labels SELECT b, ?, ?, ?, ?, ?, ? FROM range(?, ?) t(b)")
+	if err != nil {
+		return l, err
+	}
+	defer insert.Close()
+	for _, b := range plan.Blocks {
+		starts, ends := b.Starts.UnixMicro(), b.Ends.UnixMicro()
+		first, last := floorDiv(starts, l.width), floorDiv(ends-1, l.width)
+		if _, err := insert.ExecContext(ctx, b.Model, b.ID, b.Arm, starts, ends, b.BurnInEnds.UnixMicro(), first, last+1); err != nil {
+			return l, fmt.Errorf("block %s: %w", b.ID, err)
+		}
+	}
+	return l, nil
+}
+
+// scheduleOf is the SQL expression of the blocks.model that a row r follows: its own model where the plan has
+// a schedule for it, else the common one, named by no model.
+func scheduleOf(plan experiment.Plan) string {
+	var own []string
+	for _, m := range plan.Models() {
+		if m != "" {
+			own = append(own, quote(m))
+		}
+	}
+	if len(own) == 0 {
+		return "''"
+	}
+	return "CASE WHEN r.model IN (" + strings.Join(own, ", ") + ") THEN r.model ELSE '' END"
+}
+
+// bucketWidth is the length of the shortest block, at least a second.
+func bucketWidth(blocks []experiment.Block) int64 {
+	width := 24 * time.Hour
+	for _, b := range blocks {
+		width = min(width, b.Ends.Sub(b.Starts))
+	}
+	return max(width, time.Second).Microseconds()
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// on is the condition that l is the label of row r.
+func (l labelling) on() string {
+	return fmt.Sprintf("CAST(floor(epoch_us(r.ts) / %d) AS BIGINT) = l.bucket AND %s = l.schedule AND epoch_us(r.ts) >= l.starts AND epoch_us(r.ts) < l.ends", l.width, l.schedule)
+}
+
+// What a row r gets from its label l.
+var (
+	straddles  = "coalesce(epoch_us(r.ts) + " + micros("r.total_ms") + " > l.ends, false)"
+	mismatches = "coalesce(r.arm_logged <> l.arm, false)"
+	inBurnIn   = "epoch_us(r.ts) < l.burn_in_ends"
+	newQuality = fmt.Sprintf("(r.quality & ~%d) | CASE WHEN %s THEN %d ELSE 0 END | CASE WHEN %s THEN %d ELSE 0 END",
+		experiment.QualityLabelMismatch|experiment.QualityStraddlesBlock,
+		mismatches, experiment.QualityLabelMismatch, straddles, experiment.QualityStraddlesBlock)
+	differs = "(r.block_id IS DISTINCT FROM l.block_id OR r.arm IS DISTINCT FROM l.arm OR r.in_burn_in IS DISTINCT FROM (" +
+		inBurnIn + ") OR r.quality IS DISTINCT FROM (" + newQuality + "))"
+)
+
+// check counts what the labels say of the rows.
+func (l labelling) check(ctx context.Context, conn *sql.Conn) (PlanReport, error) {
+	var p PlanReport
+	var orphans int64 // rows in no block that still carry one
+	err := conn.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (l.block_id IS NULL), count(*) FILTER (l.block_id IS NULL AND r.block_id IS NOT NULL),
+		count(*) FILTER (`+inBurnIn+`), count(*) FILTER (`+straddles+`), count(*) FILTER (l.block_id IS NOT NULL AND r.arm_logged IS NOT NULL),
+		count(*) FILTER (`+mismatches+`), count(*) FILTER (l.block_id IS NOT NULL AND `+differs+`)
+		FROM requests r LEFT JOIN temp.labels l ON `+l.on()).
+		Scan(&p.Rows, &p.Outside, &orphans, &p.InBurnIn, &p.Straddling, &p.Labelled, &p.Mismatches, &p.Updated)
+	p.Updated += orphans
+	return p, err
+}
+
+func (l labelling) update(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "UPDATE requests r SET block_id = l.block_id, arm = l.arm, in_burn_in = "+inBurnIn+", quality = "+newQuality+
+		" FROM temp.labels l WHERE "+l.on()+" AND "+differs)
+	if err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, fmt.Sprintf(`UPDATE requests r SET block_id = NULL, arm = r.arm_logged, in_burn_in = NULL, quality = r.quality & ~%d
+		WHERE r.block_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM temp.labels l WHERE %s)`,
+		experiment.QualityLabelMismatch|experiment.QualityStraddlesBlock, l.on()))
+	return err
+}
+
+// LabelReport says what the arm labels of the rows are like.
+type LabelReport struct {
+	Rows  int64    // labelled rows inside the design's blocks
+	Mixed int64    // rows whose label is not that of most rows of their block
+	Empty []string // pairs without a labelled row, left out of the plan
+}
+
+// maxMixed is the share of rows whose label may disagree with their block.
+const maxMixed = 0.01
+
+// PlanFromLabels makes the schedule of a log that carries arm labels and came without one: the design gives
+// the blocks, most of a block's rows give its arm. Labels that name another arm, that are mixed inside blocks
+// or that put both blocks of a pair in one arm are errors.
+func (s *Store) PlanFromLabels(ctx context.Context, design experiment.Design, arms experiment.Arms) (experiment.Plan, LabelReport, error) {
+	grid, err := experiment.Draw(design, arms)
+	if err != nil {
+		return experiment.Plan{}, LabelReport{}, err
+	}
+	counts, err := s.countLabels(ctx, grid)
+	if err != nil {
+		return experiment.Plan{}, LabelReport{}, fmt.Errorf("schedule from labels: %w", err)
+	}
+	plan, report, err := labelBlocks(grid, counts)
+	if err != nil {
+		return experiment.Plan{}, report, fmt.Errorf("schedule from labels: %w", err)
+	}
+	for lo := 0; lo < len(plan.Blocks); {
+		hi := lo
+		for hi < len(plan.Blocks) && plan.Blocks[hi].Model == plan.Blocks[lo].Model {
+			hi++
+		}
+		experiment.SetBurnIn(plan.Blocks[lo:hi], design.BurnIn, design.BurnInScope)
+		lo = hi
+	}
+	return plan, report, nil
+}
+
+// countLabels counts the rows of each block by label.
+func (s *Store) countLabels(ctx context.Context, grid experiment.Plan) (map[blockKey]map[string]int64, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	labels, err := makeLabels(ctx, conn, grid)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := conn.QueryContext(ctx, `SELECT l.schedule, l.block_id, coalesce(r.arm_logged, r.arm) AS label, count(*) FROM requests r JOIN temp.labels l ON `+labels.on()+`
+		WHERE label IS NOT NULL GROUP BY ALL ORDER BY ALL`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := map[blockKey]map[string]int64{}
+	for rows.Next() {
+		var k blockKey
+		var arm string
+		var n int64
+		if err := rows.Scan(&k.model, &k.id, &arm, &n); err != nil {
+			return nil, err
+		}
+		if arm != grid.Arms.Control && arm != grid.Arms.Treatment {
+			return nil, fmt.Errorf("block %s has %d rows labelled %q, which is neither %q nor %q", k, n, arm, grid.Arms.Control, grid.Arms.Treatment)
+		}
+		if counts[k] == nil {
+			counts[k] = map[string]int64{}
+		}
+		counts[k][arm] += n
+	}
+	return counts, rows.Err()
+}
+
+// labelBlocks gives each block of the grid the arm of most of its rows. A block without rows takes the arm
+// that its partner leaves.
+func labelBlocks(grid experiment.Plan, counts map[blockKey]map[string]int64) (experiment.Plan, LabelReport, error) {
+	var report LabelReport
+	plan := experiment.Plan{Arms: grid.Arms}
+	other := map[string]string{grid.Arms.Control: grid.Arms.Treatment, grid.Arms.Treatment: grid.Arms.Control}
+	majority := func(b experiment.Block) string {
+		n := counts[blockKey{b.Model, b.ID}]
+		control, treatment := n[grid.Arms.Control], n[grid.Arms.Treatment]
+		report.Rows += control + treatment
+		report.Mixed += min(control, treatment)
+		switch {
+		case control == 0 && treatment == 0:
+			return ""
+		case control >= treatment:
+			return grid.Arms.Control
+		default:
+			return grid.Arms.Treatment
+		}
+	}
+	for i := 0; i+1 < len(grid.Blocks); i += 2 { // Draw lists the blocks of a pair one after the other
+		a, b := grid.Blocks[i], grid.Blocks[i+1]
+		a.Arm, b.Arm = majority(a), majority(b)
+		if a.Arm == "" && b.Arm == "" {
+			report.Empty = append(report.Empty, blockKey{a.Model, a.PairID}.String())
+			continue
+		}
+		if a.Arm == "" {
+			a.Arm = other[b.Arm]
+		}
+		if b.Arm == "" {
+			b.Arm = other[a.Arm]
+		}
+		if a.Arm == b.Arm {
+			return plan, report, fmt.Errorf("blocks %s and %s of pair %s are both labelled %q", a.ID, b.ID, a.PairID, a.Arm)
+		}
+		plan.Blocks = append(plan.Blocks, a, b)
+	}
+	if report.Rows == 0 {
+		return plan, report, fmt.Errorf("no row between %s and %s carries an arm label", grid.Blocks[0].Starts.Format(time.RFC3339), grid.Blocks[len(grid.Blocks)-1].Ends.Format(time.RFC3339))
+	}
+	if float64(report.Mixed) > maxMixed*float64(report.Rows) {
+		return plan, report, fmt.Errorf("%d of %d rows carry another label than most of their block: the blocks of the design are not those that ran", report.Mixed, report.Rows)
+	}
+	return plan, report, nil
+}

@@ -1,0 +1,158 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"switchback/stats"
+)
+
+// ErrNoRun is wrapped by the error of Document when no run was saved for the date.
+var ErrNoRun = errors.New("no results")
+
+// RunRecord is one finished analysis.
+type RunRecord struct {
+	RunID      string
+	ReportDate string // YYYY-MM-DD; saving replaces what was saved for it
+	Experiment string
+	InputHash  string // of everything that the results follow from
+	Document   []byte // results.json, from which a report can be rendered alone
+	FinishedAt time.Time
+}
+
+// Diagnostic is one named number or remark about a run.
+type Diagnostic struct {
+	Name  string
+	Scope string // model, arm, block or "" for the whole
+	Value *float64
+	Text  string
+}
+
+// Estimands of the rows of `results`. The unit column is that of the arms' levels and of the absolute effect;
+// the other effects are fractions.
+const (
+	EstimandRelative     = "relative"
+	EstimandAbsolute     = "absolute"
+	EstimandHalfSample   = "half_sample"   // the relative effect with its half-sample interval
+	EstimandSlotAdjusted = "slot_adjusted" // the relative effect adjusted for daily positions
+	EstimandTwoWay       = "two_way"       // the relative effect with its two-way interval
+)
+
+// SaveRun keeps a run with its results and diagnostics in place of whatever was saved for its report date.
+func (s *Store) SaveRun(ctx context.Context, run RunRecord, estimates []stats.Estimate, diagnostics []Diagnostic) error {
+	if _, err := time.Parse(time.DateOnly, run.ReportDate); err != nil {
+		return fmt.Errorf("save run %s: report date %q is not YYYY-MM-DD", run.RunID, run.ReportDate)
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	if err := saveRun(ctx, tx, run, estimates, diagnostics); err != nil {
+		return fmt.Errorf("save run %s: %w", run.RunID, err)
+	}
+	return tx.Commit()
+}
+
+func saveRun(ctx context.Context, tx *sql.Tx, run RunRecord, estimates []stats.Estimate, diagnostics []Diagnostic) error {
+	for _, table := range []string{"runs", "results", "replicates", "diagnostics"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE report_date = CAST(? AS DATE)", run.ReportDate); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, "INSERT INTO runs VALUES (?, CAST(? AS DATE), ?, ?, ?, ?)",
+		run.RunID, run.ReportDate, run.Experiment, run.InputHash, string(run.Document), run.FinishedAt.UTC())
+	if err != nil {
+		return err
+	}
+	result, err := tx.PrepareContext(ctx, "INSERT INTO results VALUES (?, CAST(? AS DATE), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+	if err != nil {
+		return err
+	}
+	defer result.Close()
+	for _, e := range estimates {
+		for _, r := range resultRows(e) {
+			_, err := result.ExecContext(ctx, run.RunID, run.ReportDate, e.ID, e.Unit, e.Scope, r.estimand,
+				number(e.Control), number(e.Treatment), number(r.Estimate), number(r.Lo), number(r.Hi),
+				number(r.p), number(r.pAdjusted), e.Pairs, e.Models, e.Verdict)
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", e.ID, e.Scope, err)
+			}
+		}
+	}
+	diagnostic, err := tx.PrepareContext(ctx, "INSERT INTO diagnostics VALUES (?, CAST(? AS DATE), ?, ?, ?, ?)")
+	if err != nil {
+		return err
+	}
+	defer diagnostic.Close()
+	for _, d := range diagnostics {
+		if _, err := diagnostic.ExecContext(ctx, run.RunID, run.ReportDate, d.Name, d.Scope, number(d.Value), d.Text); err != nil {
+			return fmt.Errorf("diagnostic %s: %w", d.Name, err)
+		}
+	}
+	return nil
+}
+
+type resultRow struct {
+	estimand string
+	stats.Effect
+	p, pAdjusted *float64
+}
+
+// resultRows lists the effects of an estimate. The first two always stand, so that an undefined effect is a
+// row of NULLs and not a missing one.
+func resultRows(e stats.Estimate) []resultRow {
+	rows := []resultRow{
+		{EstimandRelative, e.Relative, e.PValue, e.PAdjusted},
+		{EstimandAbsolute, e.Absolute, nil, nil},
+	}
+	for _, r := range []resultRow{
+		{estimand: EstimandHalfSample, Effect: stats.Effect{Estimate: e.Relative.Estimate, Lo: e.HalfSample.Lo, Hi: e.HalfSample.Hi}},
+		{estimand: EstimandSlotAdjusted, Effect: e.SlotAdjusted},
+		{estimand: EstimandTwoWay, Effect: stats.Effect{Estimate: e.Relative.Estimate, Lo: e.TwoWay.Lo, Hi: e.TwoWay.Hi}},
+	} {
+		if r.Lo != nil || r.Hi != nil || r.estimand == EstimandSlotAdjusted && r.Estimate != nil {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// number turns an undefined value into NULL.
+func number(v *float64) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
+
+// Document returns the stored results.json of a report date, of the latest date when date is "". The error
+// wraps ErrNoRun when there is none.
+func (s *Store) Document(ctx context.Context, date string) ([]byte, error) {
+	run, err := s.Run(ctx, date)
+	return run.Document, err
+}
+
+// Run returns the saved run of a report date, of the latest date when date is "". The error wraps ErrNoRun
+// when there is none.
+func (s *Store) Run(ctx context.Context, date string) (RunRecord, error) {
+	var run RunRecord
+	var document string
+	err := s.db.QueryRowContext(ctx, `SELECT run_id, strftime(report_date, '%Y-%m-%d'), experiment, input_hash, document, finished_at
+		FROM runs WHERE ? = '' OR report_date = TRY_CAST(? AS DATE) ORDER BY report_date DESC LIMIT 1`, date, date).
+		Scan(&run.RunID, &run.ReportDate, &run.Experiment, &run.InputHash, &document, &run.FinishedAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		if date == "" {
+			return run, fmt.Errorf("read results from %s: %w were saved", s.path, ErrNoRun)
+		}
+		return run, fmt.Errorf("read results from %s: %w were saved for %s", s.path, ErrNoRun, date)
+	}
+	if err != nil {
+		return run, fmt.Errorf("read results from %s: %w", s.path, err)
+	}
+	run.Document = []byte(document)
+	return run, nil
+}

@@ -1,0 +1,326 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"switchback/stats"
+)
+
+// Summaries answers the questions of stats.Analyze about the rows that a window keeps. It implements
+// stats.Source. Close it.
+type Summaries struct {
+	conn    *sql.Conn
+	columns columnMap
+	window  Window
+	models  []string
+
+	mu   sync.Mutex // guards conn and sums
+	sums map[string][]stats.Sum
+}
+
+var _ stats.Source = (*Summaries)(nil)
+
+// Summaries prepares the answers for a window: one narrow temporary table holds, for each kept row, its cell
+// (model and column) and the quantities that quantiles are taken of.
+func (s *Store) Summaries(ctx context.Context, w Window) (*Summaries, error) {
+	plan, err := s.Plan(ctx, w.Arms)
+	if err != nil {
+		return nil, err
+	}
+	columns, _ := matchPairs(plan, w)
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := &Summaries{conn: conn, columns: columns, window: w}
+	if err := sum.prepare(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("summarise blocks: %w", err), sum.Close())
+	}
+	return sum, nil
+}
+
+// Close drops the temporary tables.
+func (s *Summaries) Close() error {
+	ctx := context.Background()
+	_, err := s.conn.ExecContext(ctx, "DROP TABLE IF EXISTS temp.kept; DROP TABLE IF EXISTS temp.cells")
+	return errors.Join(err, s.conn.Close())
+}
+
+func (s *Summaries) prepare(ctx context.Context) error {
+	if err := s.makeCells(ctx); err != nil {
+		return err
+	}
+	return s.makeKept(ctx)
+}
+
+// width is the number of columns of a model: cell = model·width + column.
+func (s *Summaries) width() int { return 2 * len(s.columns.pairs) }
+
+// makeCells writes the cell of every model and block.
+func (s *Summaries) makeCells(ctx context.Context) error {
+	rows, err := s.conn.QueryContext(ctx, "SELECT DISTINCT r.model FROM requests r WHERE r.model IS NOT NULL AND "+s.window.inside())
+	if err != nil {
+		return err
+	}
+	models, err := collect(rows, func(scan func(...any) error) (m string, err error) { return m, scan(&m) })
+	if err != nil {
+		return err
+	}
+	slices.Sort(models)
+	s.models = models
+	if s.window.PooledModels {
+		s.models = []string{AllModels}
+	}
+	if _, err := s.conn.ExecContext(ctx, "CREATE TEMP TABLE cells (model VARCHAR, block_id VARCHAR, cell INTEGER)"); err != nil {
+		return err
+	}
+	var values []string
+	var args []any
+	for i, model := range models {
+		for _, b := range s.columns.plan.ForModel(model) {
+			column, ok := s.columns.column[blockKey{b.Model, b.ID}]
+			if !ok {
+				continue // a lone block
+			}
+			if s.window.PooledModels {
+				i = 0
+			}
+			values = append(values, "(?, ?, ?)")
+			args = append(args, model, b.ID, i*s.width()+column)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	_, err = s.conn.ExecContext(ctx, "INSERT INTO cells VALUES "+strings.Join(values, ", "), args...)
+	return err
+}
+
+// from joins the kept rows with their cells.
+func (s *Summaries) from() string {
+	return " FROM requests r JOIN temp.cells c ON c.model = r.model AND c.block_id = r.block_id"
+}
+
+// makeKept materialises the quantities, since each is read twice and reading the wide table costs more.
+func (s *Summaries) makeKept(ctx context.Context) error {
+	values := []string{"c.cell"}
+	for _, q := range quantities() {
+		values = append(values, q.value+" AS "+q.name)
+	}
+	_, err := s.conn.ExecContext(ctx, "CREATE TEMP TABLE kept AS WITH measurable AS ("+measurable+") SELECT "+strings.Join(values, ", ")+
+		s.from()+" JOIN measurable m ON m.load_id = r.load_id WHERE "+s.window.kept())
+	if err != nil {
+		return err
+	}
+	return s.dropEmptyModels(ctx)
+}
+
+// dropEmptyModels leaves only models with a kept row.
+func (s *Summaries) dropEmptyModels(ctx context.Context) error {
+	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf("SELECT DISTINCT cell // %d AS model FROM temp.kept ORDER BY model", max(1, s.width())))
+	if err != nil {
+		return err
+	}
+	present, err := collect(rows, func(scan func(...any) error) (i int, err error) { return i, scan(&i) })
+	if err != nil {
+		return err
+	}
+	if len(present) == len(s.models) {
+		return nil
+	}
+	var models []string
+	var moves []string
+	for to, from := range present {
+		models = append(models, s.models[from])
+		moves = append(moves, fmt.Sprintf("WHEN %d THEN %d", from, to))
+	}
+	s.models = models
+	if len(present) == 0 {
+		return nil
+	}
+	for _, table := range []string{"kept", "cells"} {
+		update := fmt.Sprintf("UPDATE temp.%s SET cell = CASE cell // %d %s END * %[2]d + cell %% %[2]d", table, s.width(), strings.Join(moves, " "))
+		if _, err := s.conn.ExecContext(ctx, update); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Models returns the models with at least one kept row, sorted.
+func (s *Summaries) Models(context.Context) ([]string, error) { return slices.Clone(s.models), nil }
+
+// Sums returns the totals of a metric that is a ratio of sums, or of "requests".
+func (s *Summaries) Sums(ctx context.Context, metric string) ([]stats.Sum, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sums == nil {
+		sums, err := s.allSums(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("sums of blocks: %w", err)
+		}
+		s.sums = sums
+	}
+	if _, ok := s.sums[metric]; !ok && metric == switches {
+		found, err := s.providerSwitches(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("sums of %s: %w", metric, err)
+		}
+		s.sums[metric] = found
+	}
+	found, ok := s.sums[metric]
+	if !ok {
+		return nil, fmt.Errorf("sums of %s: no such metric", metric)
+	}
+	return found, nil
+}
+
+// allSums computes every ratio in one pass over the table.
+func (s *Summaries) allSums(ctx context.Context) (map[string][]stats.Sum, error) {
+	var ms []measure
+	selected := []string{"c.cell"}
+	add := func(m measure) {
+		ms = append(ms, m)
+		selected = append(selected, "CAST(coalesce("+m.y+", 0) AS BIGINT)", "CAST(coalesce("+m.n+", 0) AS BIGINT)")
+	}
+	add(measure{id: "requests", y: "count(*)", n: "count(*)"})
+	for _, m := range measures() {
+		if m.n != "" {
+			add(m)
+		}
+	}
+	rows, err := s.conn.QueryContext(ctx, "SELECT "+strings.Join(selected, ", ")+s.from()+" WHERE "+s.window.kept()+" GROUP BY c.cell")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	sums := map[string][]stats.Sum{}
+	for _, m := range ms {
+		sums[m.id] = nil
+	}
+	values := make([]int64, len(selected))
+	targets := make([]any, len(values))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		model, column := s.place(int(values[0]))
+		for i, m := range ms {
+			if y, n := values[1+2*i], values[2+2*i]; n > 0 {
+				sums[m.id] = append(sums[m.id], stats.Sum{Model: model, Column: column, N: n, Y: y})
+			}
+		}
+	}
+	return sums, rows.Err()
+}
+
+const switches = "provider_switches"
+
+// providerSwitches compares each kept request's provider with that of the session's kept request before it.
+// Sessions are compared by hash: sorting 64-bit numbers is three times as fast as sorting their names.
+func (s *Summaries) providerSwitches(ctx context.Context) ([]stats.Sum, error) {
+	return s.cellSums(ctx, `SELECT cell, count(*), count(*) FILTER (provider <> before) FROM (
+		SELECT cell, provider, lag(provider) OVER (PARTITION BY session ORDER BY ts, request) AS before FROM (
+			SELECT c.cell, r.provider, r.ts, hash(r.session_id) AS session, hash(r.request_id) AS request`+s.from()+
+		" WHERE r.session_id IS NOT NULL AND "+s.window.kept()+`))
+		WHERE provider IS NOT NULL AND before IS NOT NULL GROUP BY cell`)
+}
+
+func (s *Summaries) cellSums(ctx context.Context, query string) ([]stats.Sum, error) {
+	rows, err := s.conn.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, func(scan func(...any) error) (sum stats.Sum, err error) {
+		var cell int
+		err = scan(&cell, &sum.N, &sum.Y)
+		sum.Model, sum.Column = s.place(cell)
+		return sum, err
+	})
+}
+
+func (s *Summaries) place(cell int) (model, column int) { return cell / s.width(), cell % s.width() }
+
+// Histogram counts the kept rows per cell and bin of a quantity.
+func (s *Summaries) Histogram(ctx context.Context, quantity string) ([]stats.Bin, error) {
+	if err := checkQuantity(quantity); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf("SELECT cell, %s AS bin, count(*) FROM temp.kept WHERE %s IS NOT NULL GROUP BY ALL", bin(quantity), quantity))
+	if err != nil {
+		return nil, fmt.Errorf("histogram of %s: %w", quantity, err)
+	}
+	return collect(rows, func(scan func(...any) error) (b stats.Bin, err error) {
+		var cell int
+		err = scan(&cell, &b.Bin, &b.N)
+		b.Model, b.Column = s.place(cell)
+		return b, err
+	})
+}
+
+// Values counts the kept rows per cell and exact value of a quantity, inside the named bins.
+func (s *Summaries) Values(ctx context.Context, quantity string, bins []stats.ModelBin) ([]stats.Value, error) {
+	if err := checkQuantity(quantity); err != nil {
+		return nil, err
+	}
+	if len(bins) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(bins))
+	for i, b := range bins {
+		keys[i] = fmt.Sprint(binKey(int64(b.Model), int64(b.Bin)))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf(`SELECT cell, %[1]s, count(*) FROM temp.kept
+		WHERE %[1]s IS NOT NULL AND CAST(cell // %[2]d AS BIGINT) * %[3]d + %[4]s IN (%[5]s) GROUP BY ALL`,
+		quantity, s.width(), binSpan, bin(quantity), strings.Join(keys, ", ")))
+	if err != nil {
+		return nil, fmt.Errorf("values of %s: %w", quantity, err)
+	}
+	return collect(rows, func(scan func(...any) error) (v stats.Value, err error) {
+		var cell int
+		err = scan(&cell, &v.Value, &v.N)
+		v.Model, v.Column = s.place(cell)
+		return v, err
+	})
+}
+
+// binSpan exceeds every bin number, so that model·binSpan + bin names a model's bin.
+const binSpan = 1 << 32
+
+func binKey(model, bin int64) int64 { return model*binSpan + bin }
+
+func checkQuantity(name string) error {
+	for _, q := range quantities() {
+		if q.name == name {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a quantity", name)
+}
+
+// collect reads all rows of a result.
+func collect[T any](rows *sql.Rows, read func(scan func(...any) error) (T, error)) ([]T, error) {
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		v, err := read(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
