@@ -19,12 +19,12 @@ import (
 func drawProblem(t *rapid.T) ([]statstest.Row, []stats.Pair, stats.Options) {
 	pairs := testPairs(rapid.IntRange(1, 4).Draw(t, "days"), rapid.IntRange(1, 3).Draw(t, "positions"))
 	models := []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "models")]
-	rows := testRows(rapid.Uint64().Draw(t, "rows"), models, len(pairs), rapid.IntRange(2, 90).Draw(t, "per cell"))
+	rows := testRows(rapid.Uint64().Draw(t, "rows"), models, len(pairs), rapid.IntRange(2, 60).Draw(t, "per cell"))
 	if gap := rapid.IntRange(0, 3).Draw(t, "gap"); gap > 0 {
 		rows = slices.DeleteFunc(rows, func(r statstest.Row) bool { return r.Model == "a" && r.Arm == 1 && r.Pair < gap-1 })
 	}
 	opts := stats.DefaultOptions()
-	opts.Replicates = 200
+	opts.Replicates = 150
 	opts.Seed = rapid.Uint64().Draw(t, "seed")
 	opts.Order = rapid.SampledFrom([]string{"", "slot-balanced", "coin"}).Draw(t, "order")
 	opts.Interval = rapid.SampledFrom([]string{stats.IntervalExpanded, stats.IntervalPercentile, stats.IntervalBasic, stats.IntervalBCa,
@@ -123,7 +123,8 @@ func TestSwappingArmsFlipsSigns(t *testing.T) {
 }
 
 func mirror(t *rapid.T, e stats.Estimate, name string, a, b *float64) {
-	if (a == nil) != (b == nil) || a != nil && !near((1+*a)*(1+*b), 1, 1e-6) {
+	// Near −100 % the other direction has lost its digits.
+	if (a == nil) != (b == nil) || a != nil && math.Abs(math.Log1p(*a)) < 10 && !near((1+*a)*(1+*b), 1, 1e-6) {
 		t.Errorf("%s %s: %s %v turned into %v", e.ID, e.Scope, name, deref(a), deref(b))
 	}
 }
