@@ -11,8 +11,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-//go:embed data/*.csv data/*.zst data/NOTICE.md
+//go:embed data/*.csv data/*.zst
 var files embed.FS
+
+//go:embed data/NOTICE.md
+var notice string
+
+// Notice returns origin and licence of the embedded data, as Markdown.
+func Notice() string { return notice }
 
 // row is one line of an embedded table.
 type row struct {

@@ -14,6 +14,12 @@ import (
 //go:embed data/modelsdev.csv.zst
 var modelsdev []byte
 
+//go:embed data/NOTICE.md
+var notice string
+
+// Notice returns origin and licence of the embedded price book, as Markdown.
+func Notice() string { return notice }
+
 // AnyProvider in the provider column of a price file means that the price holds at every provider which has no
 // price of its own for the model.
 const AnyProvider = "*"
@@ -37,7 +43,8 @@ type Book struct {
 type key struct{ provider, model string }
 
 // Embedded returns the price book inside the program: the list of models.dev as of 1 July 2026, USD per million
-// tokens, about 4,200 prices of 130 providers. It is decoded at every call, so keep the result.
+// tokens, 4,484 prices of 114 providers, and two changes announced for later. It is decoded at every call, so keep the
+// result.
 func Embedded() (*Book, error) {
 	z, err := zstd.NewReader(bytes.NewReader(modelsdev), zstd.WithDecoderConcurrency(1))
 	if err != nil {
@@ -78,9 +85,10 @@ func (b *Book) Lookup(provider, model string, at time.Time) (Price, bool) {
 }
 
 // newBook indexes the entries. Every line is found by its own name; shorter forms of a name (without author, date,
-// quantization) point at a line only if no other line has that form for its own name, and if several lines share
-// the form, then at the one whose name sorts last, which is the newest date. Authors are no such choice: where two
-// authors' models share a name at different prices, only the full name finds them.
+// quantization) point at a line only if no other line has that form for its own name. If several lines share a form,
+// it points at the shortest of their names and then the one that sorts last, which is the newest date. Between
+// authors there is no such choice: where two authors' models share a form at different prices, only the full name
+// finds them.
 func newBook(entries []Entry, names names) *Book {
 	b := &Book{entries: entries, names: names, index: map[key][]Entry{}}
 	type claim struct {
@@ -102,9 +110,9 @@ func newBook(entries []Entry, names names) *Book {
 			case rank > old.rank:
 			case e.Model == old.model:
 				b.index[k] = append(b.index[k], *e)
-			case rank <= 1 && author(e.Model) != author(old.model):
+			case author(e.Model) != author(old.model):
 				clash[k] = clash[k] || e.Price != b.index[k][0].Price
-			case e.Model > old.model:
+			case better(e.Model, old.model):
 				claims[k] = claim{rank, e.Model}
 				b.index[k] = []Entry{*e}
 			}
@@ -118,6 +126,14 @@ func newBook(entries []Entry, names names) *Book {
 		slices.SortStableFunc(history, func(a, b Entry) int { return a.ValidFrom.Compare(b.ValidFrom) })
 	}
 	return b
+}
+
+// better tells which of two lines a shared form of their names points at.
+func better(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a > b
 }
 
 // author returns what stands before the last slash of a model's name, in lower case.

@@ -55,55 +55,74 @@ func (n names) provider(name string) (slug, variant string) {
 	return slug, variant
 }
 
-// quantization tells whether a variant of a provider only names how the weights are stored.
+// quantization tells whether a variant of a provider, or the end of a model's name, only says how the weights are
+// stored.
 func quantization(variant string) bool {
-	return slices.Contains([]string{"fp4", "fp6", "fp8", "fp16", "fp32", "bf16", "int4", "int8", "unknown"}, variant)
+	return slices.Contains([]string{"fp4", "fp6", "fp8", "fp16", "fp32", "bf16", "int4", "int8", "awq", "nvfp4", "unknown"}, variant)
 }
 
 var (
-	betweenDigits = regexp.MustCompile(`(\d)[._p](\d)`)
-	vendorPrefix  = regexp.MustCompile(`^([a-z]+\.)+([a-z])`)                           // Amazon: "us.anthropic.claude-…"
-	revision      = regexp.MustCompile(`-v\d+(:\d+)?$`)                                 // Amazon: "…-v1:0"
-	date          = regexp.MustCompile(`-(20\d{6}|20\d\d-\d\d-\d\d)$`)                  // "-20250514", "-2025-05-14"
-	storage       = regexp.MustCompile(`-(fp4|fp6|fp8|fp16|bf16|int4|int8|awq|nvfp4)$`) // quantization
+	vendorPrefix = regexp.MustCompile(`^([a-z]+\.)+([a-z])`)          // Amazon: "us.anthropic.claude-…"
+	revision     = regexp.MustCompile(`-v\d+(:\d+)?$`)                // Amazon: "…-v1:0"
+	date         = regexp.MustCompile(`-(20\d{6}|20\d\d-\d\d-\d\d)$`) // "-20250514", "-2025-05-14"
 )
 
 // forms returns the names under which a model may be found, best first: with author, without, by alias, without
-// date, without quantization. The list has no name twice.
+// Amazon's revision, without date, without quantization. The list has no name twice.
 func (n names) forms(provider, model string) []string {
 	full := plain(model)
 	short := full[strings.LastIndexByte(full, '/')+1:]
-	short = vendorPrefix.ReplaceAllString(short, "$2")
-	forms := []string{full}
+	if strings.IndexByte(short, '.') >= 0 { // dots inside version numbers are gone
+		short = vendorPrefix.ReplaceAllString(short, "$2")
+	}
+	forms := make([]string, 1, 4)
+	forms[0] = full
 	add := func(form string) {
 		if form != "" && !slices.Contains(forms, form) {
 			forms = append(forms, form)
 		}
 	}
-	add(short)
-	for _, cut := range []*regexp.Regexp{nil, revision, date, storage} {
-		if cut != nil {
-			short = cut.ReplaceAllString(short, "")
-			add(short)
-		}
-		for _, p := range []string{provider, ""} {
+	alias := func() {
+		for _, p := range [...]string{provider, ""} {
 			if name, ok := n.models[key{p, short}]; ok {
 				add(name)
 			}
 		}
 	}
+	add(short)
+	alias()
+	if strings.Contains(short, "-v") {
+		short = revision.ReplaceAllString(short, "")
+		add(short)
+	}
+	if strings.Contains(short, "-20") {
+		short = date.ReplaceAllString(short, "")
+		add(short)
+	}
+	if i := strings.LastIndexByte(short, '-'); i >= 0 && quantization(short[i+1:]) {
+		short = short[:i]
+		add(short)
+	}
+	alias()
 	return forms
 }
 
 // plain writes a model's name in lower case without routing shortcuts, and with one separator inside version
-// numbers: "GLM-4.7", "glm-4p7" and "glm-4_7" are one model.
+// numbers: "GLM-4.7", "glm-4p7" and "glm-4_7" are one model, as are Google's "opus-4@20250514" and "opus-4-20250514".
 func plain(model string) string {
 	s := strings.ToLower(strings.TrimSpace(model))
-	for _, shortcut := range []string{":nitro", ":floor", ":exacto"} {
+	for _, shortcut := range []string{":nitro", ":floor", ":exacto", "@default"} {
 		s = strings.TrimSuffix(s, shortcut)
 	}
-	s = strings.TrimSuffix(s, "@default")
-	s = strings.ReplaceAll(s, "@20", "-20") // Google: "claude-opus-4@20250514"
-	s = betweenDigits.ReplaceAllString(s, "$1-$2")
-	return betweenDigits.ReplaceAllString(s, "$1-$2") // matches don't overlap: "1.2.3" needs a second pass
+	if strings.IndexByte(s, '@') > 0 {
+		s = strings.ReplaceAll(s, "@20", "-20")
+	}
+	b := []byte(s)
+	digit := func(i int) bool { return b[i] >= '0' && b[i] <= '9' }
+	for i := 1; i+1 < len(b); i++ {
+		if c := b[i]; (c == '.' || c == '_' || c == 'p') && digit(i-1) && digit(i+1) {
+			b[i] = '-'
+		}
+	}
+	return string(b)
 }

@@ -28,7 +28,10 @@ func columns() []string {
 // tokens, from 0 (free) to 1e6, and are kept to six decimals. A price holds until the next valid_from of the
 // same provider and model.
 //
-// A JSON file (the first character is "{" or "[") is taken for one of four published lists: see readPublished.
+// A file whose first character is "{" or "[" is read as the JSON of a published list, told by its shape: models.dev
+// (api.json), genai-prices (data.json), OpenRouter (/api/v1/models) or LiteLLM
+// (model_prices_and_context_window.json), each in its own unit. Models without a price per token, with a price that
+// "varies" (-1) or depends on the hour are left out; a price that steps up for long prompts is taken at its base.
 func Read(r io.Reader, name string) (*Book, error) {
 	names, err := loadNames()
 	if err != nil {
@@ -36,8 +39,11 @@ func Read(r io.Reader, name string) (*Book, error) {
 	}
 	buffered := bufio.NewReader(r)
 	var entries []Entry
-	entries, err = readCSV(buffered, name)
-	if err != nil {
+	if first, _ := buffered.Peek(1); len(first) > 0 && (first[0] == '{' || first[0] == '[') {
+		if entries, err = readPublished(buffered); err != nil {
+			return nil, fmt.Errorf("read prices %s: %w", name, err)
+		}
+	} else if entries, err = readCSV(buffered, name); err != nil {
 		return nil, err
 	}
 	for i := range entries {
@@ -45,7 +51,27 @@ func Read(r io.Reader, name string) (*Book, error) {
 			entries[i].Provider, _ = names.provider(entries[i].Provider)
 		}
 	}
+	if err := checkTwice(entries); err != nil {
+		return nil, fmt.Errorf("read prices %s: %w", name, err)
+	}
 	return newBook(entries, names), nil
+}
+
+// checkTwice refuses two different prices for the same provider, model and day.
+func checkTwice(entries []Entry) error {
+	type line struct {
+		provider, model string
+		from            int64
+	}
+	seen := map[line]Price{}
+	for _, e := range entries {
+		k := line{e.Provider, plain(e.Model), e.ValidFrom.Unix()}
+		if p, ok := seen[k]; ok && p != e.Price {
+			return fmt.Errorf("two prices for %s %s from the same day on", e.Provider, e.Model)
+		}
+		seen[k] = e.Price
+	}
+	return nil
 }
 
 func readCSV(r io.Reader, name string) ([]Entry, error) {

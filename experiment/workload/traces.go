@@ -21,7 +21,7 @@ type Client struct {
 
 	// One value for each window of the trace.
 	Rate     []float32 // requests per second, the mean of the window; 0 = silent
-	CV       []float32 // measured coefficient of variation of the inter-arrival times (the root of the number of requests when all come at once); 0 in silent windows
+	CV       []float32 // measured coefficient of variation of the inter-arrival times (up to the root of their number, when all come at once); 0 = silent
 	WeibullK []float32 // shape of the Weibull law fitted to the inter-arrival times; 0 = Gamma law of shape 1/CV²
 
 	// One value for each window of TokenWindowSeconds; a window that the source does not describe has Mean 0 in

@@ -11,8 +11,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-//go:embed data/*.csv data/*.zst data/NOTICE.md
+//go:embed data/*.csv data/*.zst
 var files embed.FS
+
+//go:embed data/NOTICE.md
+var notice string
+
+// Notice returns origin and licence of the embedded data, as Markdown.
+func Notice() string { return notice }
 
 // traceNames are the traces in the order of [Traces].
 func traceNames() []string { return []string{"m-large", "m-mid", "m-small", "deepseek-r1"} }
