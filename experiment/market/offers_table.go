@@ -1,10 +1,10 @@
 package market
 
 import (
+	"bytes"
 	"embed"
 	"encoding/csv"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -30,21 +30,21 @@ type row struct {
 
 // readTable reads an embedded CSV file with a header, decompressed when its name ends in .zst.
 func readTable(name string) ([]row, error) {
-	f, err := files.Open("data/" + name)
+	content, err := files.ReadFile("data/" + name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var r io.Reader = f
 	if strings.HasSuffix(name, ".zst") {
-		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 		defer z.Close()
-		r = z
+		if content, err = z.DecodeAll(content, nil); err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
 	}
-	records, err := csv.NewReader(r).ReadAll()
+	records, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -164,6 +164,18 @@ func TestSlug(t *testing.T) {
 	}
 }
 
+// The notice names the origin, and what is embedded stays small.
+func TestEmbeddedSize(t *testing.T) {
+	if size := len(modelsdev) + len(aliasTable) + len(notice); size > 250_000 {
+		t.Errorf("%d bytes are embedded, at most 250,000 are allowed", size)
+	}
+	for _, name := range []string{"modelsdev.csv.zst", "aliases.csv"} {
+		if !strings.Contains(Notice(), "`"+name+"`") {
+			t.Errorf("%s: not in NOTICE.md", name)
+		}
+	}
+}
+
 func BenchmarkEmbedded(b *testing.B) {
 	for b.Loop() {
 		embedded(b)

@@ -55,6 +55,16 @@ func (n names) provider(name string) (slug, variant string) {
 	return slug, variant
 }
 
+// offer returns the slug of a provider and the name of its model. A provider's variant that isn't a quantization
+// becomes a part of the model's name, as the lists write it: "fireworks/fast" and "kimi-k2.6" are "kimi-k2.6-fast".
+func (n names) offer(provider, model string) (slug, name string) {
+	slug, variant := n.provider(provider)
+	if variant != "" && !quantization(variant) {
+		model += "-" + variant
+	}
+	return slug, model
+}
+
 // quantization tells whether a variant of a provider, or the end of a model's name, only says how the weights are
 // stored.
 func quantization(variant string) bool {

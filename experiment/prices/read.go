@@ -2,6 +2,7 @@ package prices
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -11,22 +12,13 @@ import (
 	"time"
 )
 
-// columns of a price file, in the order in which Write writes them. All but provider, model and the first two prices may be absent.
-func columns() []string {
-	return []string{
-		"provider", "model",
-		"usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_cache_read", "usd_per_mtok_cache_write",
-		"valid_from",
-	}
-}
-
 // Read reads a price book from a CSV file with a header line. The name is used in errors.
 //
-// Columns, in any order: provider (slug, any name of the alias table, or "*" for every provider), model,
-// usd_per_mtok_input and usd_per_mtok_output (required); usd_per_mtok_cache_read, usd_per_mtok_cache_write (empty =
-// unknown, such tokens cost as other input) and valid_from (YYYY-MM-DD, UTC; empty = since ever). Prices are US dollars per million
-// tokens, from 0 (free) to 1e6, and are kept to six decimals. A price holds until the next valid_from of the
-// same provider and model.
+// Columns, in any order: provider (a slug, any name of the alias table, or "*" for every provider), model,
+// usd_per_mtok_input and usd_per_mtok_output are required; usd_per_mtok_cache_read and usd_per_mtok_cache_write may
+// be absent or empty (unknown: such tokens cost as other input), as may valid_from (YYYY-MM-DD, UTC; empty = since
+// ever). Other columns are ignored. Prices are US dollars per million tokens, from 0 (free) to 1e6, and are kept to
+// six decimals. A price holds until the next valid_from of the same provider and model.
 //
 // A file whose first character is "{" or "[" is read as the JSON of a published list, told by its shape: models.dev
 // (api.json), genai-prices (data.json), OpenRouter (/api/v1/models) or LiteLLM
@@ -38,8 +30,14 @@ func Read(r io.Reader, name string) (*Book, error) {
 		return nil, err
 	}
 	buffered := bufio.NewReader(r)
+	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = buffered.Discard(len(byteOrderMark)) // they are in the buffer
+	}
+	start, _ := buffered.Peek(64)
+	start = bytes.TrimLeft(start, " \t\r\n")
+
 	var entries []Entry
-	if first, _ := buffered.Peek(1); len(first) > 0 && (first[0] == '{' || first[0] == '[') {
+	if len(start) > 0 && (start[0] == '{' || start[0] == '[') {
 		if entries, err = readPublished(buffered); err != nil {
 			return nil, fmt.Errorf("read prices %s: %w", name, err)
 		}
@@ -47,8 +45,8 @@ func Read(r io.Reader, name string) (*Book, error) {
 		return nil, err
 	}
 	for i := range entries {
-		if entries[i].Provider != AnyProvider {
-			entries[i].Provider, _ = names.provider(entries[i].Provider)
+		if e := &entries[i]; e.Provider != AnyProvider {
+			e.Provider, e.Model = names.offer(e.Provider, e.Model)
 		}
 	}
 	if err := checkTwice(entries); err != nil {
@@ -56,6 +54,9 @@ func Read(r io.Reader, name string) (*Book, error) {
 	}
 	return newBook(entries, names), nil
 }
+
+// byteOrderMark may stand before the header of a CSV file.
+const byteOrderMark = "\ufeff"
 
 // checkTwice refuses two different prices for the same provider, model and day.
 func checkTwice(entries []Entry) error {
@@ -86,9 +87,9 @@ func readCSV(r io.Reader, name string) ([]Entry, error) {
 	}
 	at := map[string]int{}
 	for i, column := range header {
-		at[strings.TrimPrefix(column, "\ufeff")] = i
+		at[column] = i
 	}
-	for _, column := range columns()[:4] {
+	for _, column := range []string{"provider", "model", "usd_per_mtok_input", "usd_per_mtok_output"} {
 		if _, ok := at[column]; !ok {
 			return nil, fmt.Errorf("read prices %s:1: no column %s", name, column)
 		}

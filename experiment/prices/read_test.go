@@ -44,6 +44,12 @@ func TestReadCSV(t *testing.T) {
 			t.Errorf("%s %s at %s: %v (-want +got):\n%s", c.provider, c.model, c.at.Format(time.DateOnly), ok, d)
 		}
 	}
+	variants := read(t, header+"nebius/fast,x,2,3,,,\nnebius/fp8,x,1,2,,,\n")
+	for provider, want := range map[string]Rate{"nebius": 1_000_000, "nebius/fp4": 1_000_000, "nebius/fast": 2_000_000} {
+		if p, ok := variants.Lookup(provider, "x", at); !ok || p.Input != want {
+			t.Errorf("%s: %+v, %v", provider, p, ok)
+		}
+	}
 	if _, ok := b.Lookup("together", "own", at); ok {
 		t.Error("found a model by a part of its name")
 	}
@@ -63,6 +69,7 @@ func TestReadRefuses(t *testing.T) {
 		{header + "a,m,1,2\n", "own.csv: record on line 2: wrong number of fields"},
 		{header + "Together,x/m,1,2,,,\ntogetherai,x/M,1,3,,,\n", "own.csv: two prices for together x/M from the same day on"},
 		{"[", "own.csv: not JSON"},
+		{"\ufeff \n{", "own.csv: not JSON"},
 		{`{"data":[{"id":"m","pricing":{"prompt":"a lot","completion":"1"}}]}`, `own.csv: price "a lot" is not a number`},
 		{`{"m":{"litellm_provider":"p","input_cost_per_token":3,"output_cost_per_token":1}}`, "own.csv: p m: 3e+06 USD per million tokens is outside"},
 		{`[{"id":"p","models":[{"id":"m","prices":[{"constraint":{"start_date":"soon"}}]}]}]`, `own.csv: p m: start_date: "soon" is not YYYY-MM-DD`},
@@ -98,8 +105,8 @@ func readFile(t *testing.T, name string) *Book {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	b, err := Read(f, name)
+	_ = f.Close()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -151,12 +152,11 @@ type row struct {
 
 // readTable reads an embedded CSV file with a header and hands on its rows.
 func readTable(name string, each func(row)) error {
-	f, err := open(name)
+	text, err := content(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	records := csv.NewReader(f)
+	records := csv.NewReader(bytes.NewReader(text))
 	records.ReuseRecord = true
 	header, err := records.Read()
 	if err != nil {

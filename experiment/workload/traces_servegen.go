@@ -1,10 +1,8 @@
 package workload
 
 import (
-	"bufio"
 	"embed"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -41,20 +39,19 @@ func Traces() ([]Trace, error) {
 // loadTrace decodes one embedded trace: lines "client,field,value,value,…" with one value for each window, sorted
 // by client; an empty value is a window without requests.
 func loadTrace(name string) (Trace, error) {
-	r, err := open("servegen-" + name + ".csv.zst")
+	text, err := content("servegen-" + name + ".csv.zst")
 	if err != nil {
 		return Trace{}, err
 	}
-	defer r.Close()
 	t := Trace{Name: name}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
-		if err := t.add(lines.Text()); err != nil {
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		if err := t.add(strings.TrimSuffix(line, "\n")); err != nil {
 			return Trace{}, fmt.Errorf("line %d: %w", n, err)
 		}
 	}
-	return t, lines.Err()
+	return t, nil
 }
 
 // add puts one line of the file into the trace.
@@ -138,18 +135,20 @@ func (c *Client) series(field string, windows int) (func(int, float32), error) {
 	return nil, fmt.Errorf("unknown field %q", field)
 }
 
-// open returns the content of an embedded file, decompressed when its name ends in .zst.
-func open(name string) (io.ReadCloser, error) {
-	f, err := files.Open("data/" + name)
+// content returns the content of an embedded file, decompressed when its name ends in .zst.
+func content(name string) ([]byte, error) {
+	packed, err := files.ReadFile("data/" + name)
+	if err != nil || !strings.HasSuffix(name, ".zst") {
+		return packed, err
+	}
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	if !strings.HasSuffix(name, ".zst") {
-		return f, nil
-	}
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	defer z.Close()
+	text, err := z.DecodeAll(packed, nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	return z.IOReadCloser(), nil
+	return text, nil
 }
