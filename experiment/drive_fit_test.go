@@ -2,12 +2,19 @@ package experiment
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"math"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 func weekPlan(t testing.TB, days int) Plan {
@@ -39,7 +46,167 @@ func TestLook(t *testing.T) {
 	took := time.Since(began)
 	table := l.table("price", "routing-cost")
 	t.Logf("%d requests in %v, %.2f M/s\n%v", s.Requests, took, float64(s.Requests)/took.Seconds()/1e6, table)
+	sd := l.pairSD(weekPlan(t, days))
+	for i, want := range publishedSD {
+		t.Logf("pair SD %-8s %.3f published %.3f", levelNames[i], sd[i], want)
+	}
 	t.Log("\n" + table.perModelTable())
+}
+
+// fitParameters are what a fit moves, by mode. The legacy fit leaves alone what the legacy arm can't identify.
+var fitParameters = map[string][]string{
+	"legacy": {"Market.LatencyScale", "Market.ThroughputScale", "Market.PriceScale", "Market.TTFTSigma", "Market.Background", "Market.ErrorMean", "Market.HangS",
+		"Workload.GeoOutput", "Workload.ShortMedian", "Workload.LongSigma", "Workload.GeoMeanInput"},
+	"both": {"Market.LatencyScale", "Market.ThroughputScale", "Market.PriceScale", "Market.TTFTSigma", "Market.Background", "Market.ErrorMean", "Market.HangS",
+		"Workload.GeoOutput", "Workload.ShortMedian", "Workload.LongSigma", "Workload.GeoMeanInput",
+		"Market.BackgroundSpread", "Market.BackgroundCheap", "Market.BackgroundModel", "Market.BackgroundSigma", "Market.PriceSpread", "Market.RejectS", "Market.ErrorSigma"},
+}
+
+// residuals are the weighted logarithms of measured over published values: the legacy levels and, in mode "both", the effects.
+func residuals(t testing.TB, scenario Scenario, mode string, days int) ([]float64, string) {
+	t.Helper()
+	run := func(world, arm string) *levels {
+		l, _ := measure(t, DriveConfig{Plan: weekPlan(t, days), Seed: 7, World: world}, scenario, true)
+		return l
+	}
+	l := run(WorldControl, "price")
+	if mode == "both" {
+		for key, cell := range run(WorldTreatment, "routing-cost").cells {
+			l.cells[key] = cell
+		}
+	} else {
+		for key, cell := range maps.Clone(l.cells) {
+			key.arm = "routing-cost"
+			l.cells[key] = cell
+		}
+	}
+	table := l.table("price", "routing-cost")
+	var r []float64
+	for i, want := range published.control {
+		x := math.Log(table.control[i] / want)
+		if math.IsInf(x, 0) || x > 1 {
+			x = 1
+		}
+		weight := 1.0
+		if i == 12 { // input tokens
+			weight = 0.7
+		}
+		r = append(r, weight*x)
+	}
+	r = append(r, 0.02*math.Log(table.control[15]/0.2)) // final errors should be rare
+	if mode == "both" {
+		for i, want := range published.effect {
+			x := math.Log1p(table.effect[i]/100) - math.Log1p(want/100)
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				x = 1
+			}
+			weight := []float64{2, 1.5, 2, 2, 2, 1.5, 1, 1.5, 1.5, .4, .6, .4}[i]
+			r = append(r, weight*x)
+		}
+		for i, want := range published.treatment[9:12] {
+			r = append(r, 0.3*math.Log(table.treatment[9+i]/want))
+		}
+	}
+	return r, table.String()
+}
+
+// TestFit moves parameters towards the published table, by Levenberg–Marquardt on their logarithms: one Jacobian by forward
+// differences, then Broyden's updates. It prints every better point, ready for SWITCHBACK_LOOK.
+//
+//	SWITCHBACK_FIT=legacy SWITCHBACK_DAYS=4 go test ./experiment -run TestFit -v -timeout 2h
+func TestFit(t *testing.T) {
+	mode := os.Getenv("SWITCHBACK_FIT")
+	if mode == "" {
+		t.Skip("SWITCHBACK_FIT is not set")
+	}
+	days, iterations := 4, 6
+	if n, err := strconv.Atoi(os.Getenv("SWITCHBACK_DAYS")); err == nil {
+		days = n
+	}
+	scenario, err := ScenarioByName("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	adjust(t, &scenario, os.Getenv("SWITCHBACK_LOOK"))
+	names := fitParameters[mode]
+	x := make([]float64, len(names))
+	for i, name := range names {
+		x[i] = math.Log(setting(t, &scenario, name).Float())
+	}
+	eval := func(x []float64) ([]float64, string) {
+		s := scenario
+		for i, name := range names {
+			setting(t, &s, name).SetFloat(math.Exp(x[i]))
+		}
+		return residuals(t, s, mode, days)
+	}
+	show := func(x []float64) string {
+		var b strings.Builder
+		for i, name := range names {
+			fmt.Fprintf(&b, "%s=%.4g ", name, math.Exp(x[i]))
+		}
+		return b.String()
+	}
+	loss := func(r []float64) float64 { return floats.Dot(r, r) }
+	r, text := eval(x)
+	fmt.Printf("start loss %.4f\n%s", loss(r), text)
+	jac := mat.NewDense(len(r), len(x), nil)
+	for j := range x {
+		const h = 0.12
+		y := slices.Clone(x)
+		y[j] += h
+		s, _ := eval(y)
+		for i := range r {
+			jac.Set(i, j, (s[i]-r[i])/h)
+		}
+		fmt.Printf("difference %s: loss %.4f\n", names[j], loss(s))
+	}
+	damping := 0.03
+	for it := range iterations {
+		step := levenberg(jac, r, damping)
+		y := slices.Clone(x)
+		for i := range y {
+			y[i] += min(max(step[i], -0.4), 0.4)
+			step[i] = y[i] - x[i]
+		}
+		s, text := eval(y)
+		// Broyden: J += ((Δr − J·Δx)·Δxᵀ) / |Δx|²
+		norm := floats.Dot(step, step)
+		for i := range r {
+			want := s[i] - r[i]
+			for j := range step {
+				want -= jac.At(i, j) * step[j]
+			}
+			for j := range step {
+				jac.Set(i, j, jac.At(i, j)+want*step[j]/norm)
+			}
+		}
+		fmt.Printf("iteration %d: loss %.4f -> %.4f damping %.3g\n", it, loss(r), loss(s), damping)
+		if loss(s) < loss(r) {
+			x, r = y, s
+			damping /= 3
+			fmt.Printf("%s\n%s", show(x), text)
+		} else {
+			damping *= 5
+		}
+	}
+}
+
+// levenberg solves (JᵀJ + damping·I)·step = −Jᵀr.
+func levenberg(jac *mat.Dense, r []float64, damping float64) []float64 {
+	_, n := jac.Dims()
+	var a mat.Dense
+	a.Mul(jac.T(), jac)
+	for i := range n {
+		a.Set(i, i, a.At(i, i)+damping)
+	}
+	var g, step mat.VecDense
+	g.MulVec(jac.T(), mat.NewVecDense(len(r), r))
+	g.ScaleVec(-1, &g)
+	if err := step.SolveVec(&a, &g); err != nil {
+		return make([]float64, n)
+	}
+	return step.RawVector().Data
 }
 
 // setting points at a parameter of a scenario by a path such as Market.Headroom or Market.Storm.EveryH.

@@ -250,3 +250,63 @@ func (t levelTable) perModelTable() string {
 	}
 	return b.String()
 }
+
+// pairSD is the standard error of each log effect, by the jackknife over pairs, times the root of the number of pairs.
+func (l *levels) pairSD(plan Plan) []float64 {
+	pairs, _ := plan.Pairs("")
+	n, k := len(levelNames), float64(len(pairs))
+	control, treatment := map[string]*levelCell{}, map[string]*levelCell{}
+	for _, m := range l.models() {
+		control[m], treatment[m] = l.of(plan.Arms.Control, m), l.of(plan.Arms.Treatment, m)
+	}
+	sum, squares := make([]float64, n), make([]float64, n)
+	for _, p := range pairs {
+		effect := make([]float64, n)
+		for _, m := range l.models() {
+			va := control[m].without(l.cells[levelKey{plan.Arms.Control, m, p.Control.ID}]).effectMetrics()
+			vb := treatment[m].without(l.cells[levelKey{plan.Arms.Treatment, m, p.Treatment.ID}]).effectMetrics()
+			for i := range n {
+				effect[i] += math.Log(vb[i]/va[i]) / float64(len(control))
+			}
+		}
+		for i, x := range effect {
+			sum[i] += x
+			squares[i] += x * x
+		}
+	}
+	for i := range sum {
+		sum[i] = math.Sqrt((k - 1) * (squares[i] - sum[i]*sum[i]/k))
+	}
+	return sum
+}
+
+// without returns the cell less another one.
+func (c *levelCell) without(d *levelCell) *levelCell {
+	rest := *c
+	if d == nil {
+		return &rest
+	}
+	minus := levelCell{}
+	minus.sum(d)
+	for _, p := range []*float64{&minus.n, &minus.hit429, &minus.retried, &minus.events429, &minus.retries, &minus.failed, &minus.cost, &minus.in, &minus.out,
+		&minus.cached, &minus.errs, &minus.pins, &minus.tools, &minus.toolsOK} {
+		*p = -*p
+	}
+	for i := range minus.ttft {
+		minus.ttft[i], minus.caller[i], minus.total[i], minus.rate[i] = -minus.ttft[i], -minus.caller[i], -minus.total[i], -minus.rate[i]
+	}
+	rest.sum(&minus)
+	return &rest
+}
+
+// effectMetrics is metrics with half an event more in the event rows.
+func (c *levelCell) effectMetrics() []float64 {
+	v := c.metrics()
+	for _, i := range []int{9, 10} {
+		v[i] = (c.n*v[i] + 50) / (c.n + 1)
+	}
+	return v
+}
+
+// publishedSD is the pair-to-pair standard deviation that the published intervals imply.
+var publishedSD = []float64{.092, .099, .057, .023, .057, .091, .128, .150, .115, .39, .27, .34}

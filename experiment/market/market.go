@@ -11,7 +11,10 @@ import (
 )
 
 // TickMicros is the time between two calls of Market.Tick.
-const TickMicros = 10_000_000
+const TickMicros = 20_000_000
+
+// mostBackground is the largest mean load of other customers.
+const mostBackground = 0.9
 
 // Demand is what the endpoints of a model are built for.
 type Demand struct {
@@ -39,6 +42,19 @@ type tables struct {
 	expo   *random.Table
 	ttft   *random.Table // noise of the time to first token
 	token  *random.Table // noise of the time per token
+	drift  [driftSteps]float64
+}
+
+// The random part of other customers' load is tabulated over ±driftRange standard deviations.
+const (
+	driftRange = 5
+	driftSteps = 2048
+)
+
+// drifted is the factor exp(BackgroundSigma·drift).
+func (t *tables) drifted(drift float64) float64 {
+	at := int((drift + driftRange) * (driftSteps / (2.0 * driftRange)))
+	return t.drift[min(max(at, 0), driftSteps-1)]
 }
 
 // Builder makes the markets of all models of a scenario.
@@ -54,12 +70,16 @@ func NewBuilder(p Params, horizon int64, seed uint64) (*Builder, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	return &Builder{params: p, horizon: horizon, seed: seed, tables: tables{
+	b := &Builder{params: p, horizon: horizon, seed: seed, tables: tables{
 		normal: random.Normal(),
 		expo:   random.Exponential(),
 		ttft:   random.LogNormal(p.TTFTSigma),
 		token:  random.LogNormal(p.DecodeSigma),
-	}}, nil
+	}}
+	for i := range b.tables.drift {
+		b.tables.drift[i] = math.Exp(p.BackgroundSigma * ((float64(i)+0.5)*(2*driftRange)/driftSteps - driftRange))
+	}
+	return b, nil
 }
 
 // New makes the endpoints of one model from its offers.
@@ -81,6 +101,7 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 	m.renew = math.Sqrt(1 - m.keep*m.keep)
 	build := random.New(b.seed, "market", "build", model)
 	roomy := p.Headroom * math.Exp(p.ModelSigma*b.tables.normal.Draw(&build)) * math.Pow(2/d.Flow, p.SmallModels)
+	busy := p.Background * math.Exp(p.BackgroundModel*b.tables.normal.Draw(&build))
 	medianIn, medianOut := medianPrices(offers)
 	cheap := 0.0 // Σ 1/price², for the endpoints' expected parts
 	for i := range m.Endpoints {
@@ -89,11 +110,14 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 		e.Price = p.price(offers[i].Price, medianIn, medianOut)
 		cheap += math.Pow(float64(e.Price.Input), -2)
 	}
+	medianPrice := math.Round(p.PriceScale * medianIn)
 	for i := range m.Endpoints {
 		e := &m.Endpoints[i]
 		b.furnish(e, model)
 		duration := e.ttft + d.MeanInput/p.PrefillRate + d.MeanOutput*e.tokenSeconds
 		part := 0.5/float64(len(offers)) + 0.5*math.Pow(float64(e.Price.Input), -2)/cheap
+		cheapness := math.Pow(float64(e.Price.Input)/medianPrice, -p.BackgroundCheap)
+		e.background = min(mostBackground, busy*math.Exp(p.BackgroundSpread*b.tables.normal.Draw(&build))*cheapness)
 		own := roomy * math.Exp(p.EndpointSigma*b.tables.normal.Draw(&build))
 		e.Slots = math.Max(p.LeastSlots, d.Flow*duration*part*own)
 	}
@@ -111,12 +135,11 @@ func (p *Params) price(list prices.Price, medianIn, medianOut float64) prices.Pr
 	}
 	q := prices.Price{Input: scale(list.Input, medianIn), Output: scale(list.Output, medianOut)}
 	q.CacheWrite = q.Input
-	discount := p.CacheDiscount
+	q.CacheRead = q.Input
 	if list.CacheReadKnown {
 		q.CacheReadKnown = true
-		discount = float64(list.CacheRead) / float64(list.Input)
+		q.CacheRead = prices.Rate(math.Round(float64(q.Input) * float64(list.CacheRead) / float64(list.Input)))
 	}
-	q.CacheRead = prices.Rate(math.Round(float64(q.Input) * discount))
 	return q
 }
 
@@ -143,7 +166,6 @@ func (b *Builder) furnish(e *Endpoint, model string) {
 		e.hang *= math.Pow(e.errors/p.ErrorMean, p.HangWithErrors)
 	}
 	e.badToolCalls = math.Min(0.5, p.ToolErrorBad*math.Exp(p.ToolSigma*t.normal.Draw(&rng)-p.ToolSigma*p.ToolSigma/2))
-	e.background = p.Background
 	e.limit, e.rejectSeconds = 1, p.RejectS
 	if e.Queue = rng.Chance(p.QueueShare); e.Queue {
 		e.limit, e.rejectSeconds = p.QueueLimit, p.RejectS*p.QueueRejectRatio
@@ -152,6 +174,10 @@ func (b *Builder) furnish(e *Endpoint, model string) {
 	if rng.Chance(p.CacheShare) || e.Price.CacheReadKnown {
 		e.cacheHit = hit
 		e.CacheMicros = int64(p.CacheMinutes * 60e6)
+		usual := e.Offer.UsualCacheRead
+		if !e.Price.CacheReadKnown && usual > 0 && rng.Chance(p.UsualDiscount) {
+			e.Price.CacheRead = prices.Rate(math.Round(float64(e.Price.Input) * min(usual, 1)))
+		}
 	}
 	provider := random.New(b.seed, "market", "provider", e.Offer.Provider)
 	e.cancelBilled = provider.Chance(p.CancelBilled)
@@ -171,7 +197,7 @@ func (m *Market) Tick(now int64) {
 	for i := range m.Endpoints {
 		e := &m.Endpoints[i]
 		e.drift = m.keep*e.drift + m.renew*m.tables.normal.Draw(&m.drift)
-		e.load = e.background * wave * math.Exp(p.BackgroundSigma*e.drift)
+		e.load = e.background * wave * m.tables.drifted(e.drift)
 		e.storm = e.storms.severity(now, 0)
 		e.slow = e.slows.severity(now, 1)
 		e.outage = max(e.outages.severity(now, 0), e.providerOutages.severity(now, 0))

@@ -20,6 +20,9 @@ type Params struct {
 	SmallModels      float64 // exponent by which models with little traffic have more headroom
 	LeastSlots       float64 // places of the smallest endpoint
 	Background       float64 // mean load of other customers, in places
+	BackgroundSpread float64 // its log standard deviation between endpoints
+	BackgroundModel  float64 // and between models
+	BackgroundCheap  float64 // others choose by price too: it grows as (price ÷ median price)^−this
 	BackgroundWave   float64 // amplitude of its daily wave, common to all
 	BackgroundPhaseH float64 // hour of the day of the wave's upward crossing
 	BackgroundSigma  float64 // log standard deviation of its random part, per endpoint
@@ -61,7 +64,7 @@ type Params struct {
 	CacheHitLo    float64 // an endpoint's cache holds between this …
 	CacheHitHi    float64 // … and this share of a repeated prefix
 	CacheMinutes  float64 // how long after the last use
-	CacheDiscount float64 // cache-read price relative to input where no price list states one; 1 = none
+	UsualDiscount float64 // share of the caching endpoints without a listed cache-read price that give their provider's usual discount
 	CancelBilled  float64 // share of the providers that bill a cancelled answer in full
 }
 
@@ -78,15 +81,18 @@ func DefaultParams() Params {
 	return Params{
 		PriceScale:      1.56,
 		PriceSpread:     0.8,
-		LatencyScale:    0.93,
+		LatencyScale:    0.85,
 		ThroughputScale: 2.62,
 
-		Headroom:         2.2,
+		Headroom:         40,
 		ModelSigma:       0.5,
 		EndpointSigma:    0.5,
 		SmallModels:      0.35,
 		LeastSlots:       3,
 		Background:       0.42,
+		BackgroundSpread: 0.25,
+		BackgroundModel:  0.15,
+		BackgroundCheap:  0.3,
 		BackgroundWave:   0.27,
 		BackgroundPhaseH: 8,
 		BackgroundSigma:  0.3,
@@ -118,14 +124,14 @@ func DefaultParams() Params {
 		ErrorSigma:     1.3,
 		QuickErrors:    0.65,
 		QuickErrorS:    1,
-		HangS:          5.5,
+		HangS:          8,
 		HangWithErrors: 0.5,
 
 		CacheShare:    0.75,
 		CacheHitLo:    0.42,
 		CacheHitHi:    0.77,
 		CacheMinutes:  10,
-		CacheDiscount: 1,
+		UsualDiscount: 1,
 		CancelBilled:  0.4,
 	}
 }
@@ -160,7 +166,7 @@ func (p Params) Validate() error {
 	}{
 		{"price spread", p.PriceSpread}, {"queue share", p.QueueShare}, {"retry-after share", p.RetryAfterShare}, {"tail share", p.TailShare},
 		{"mid-stream share", p.MidstreamOf}, {"tool errors", p.ToolErrorBad}, {"error mean", p.ErrorMean}, {"quick errors", p.QuickErrors},
-		{"cache share", p.CacheShare}, {"cache hit (low)", p.CacheHitLo}, {"cache hit (high)", p.CacheHitHi}, {"cache discount", p.CacheDiscount},
+		{"cache share", p.CacheShare}, {"cache hit (low)", p.CacheHitLo}, {"cache hit (high)", p.CacheHitHi}, {"usual discount", p.UsualDiscount},
 		{"cancel billed", p.CancelBilled}, {"background wave", p.BackgroundWave},
 	} {
 		check(c.v >= 0 && c.v <= 1, c.name, c.v, "between 0 and 1")
@@ -169,7 +175,7 @@ func (p Params) Validate() error {
 		name string
 		v    float64
 	}{
-		{"model sigma", p.ModelSigma}, {"endpoint sigma", p.EndpointSigma}, {"small models", p.SmallModels}, {"background", p.Background},
+		{"model sigma", p.ModelSigma}, {"endpoint sigma", p.EndpointSigma}, {"small models", p.SmallModels}, {"background", p.Background}, {"background spread", p.BackgroundSpread}, {"background between models", p.BackgroundModel}, {"background of cheap endpoints", p.BackgroundCheap},
 		{"background sigma", p.BackgroundSigma}, {"queue wait", p.QueueWaitS}, {"reject time", p.RejectS}, {"ttft sigma", p.TTFTSigma}, {"ttft load", p.TTFTLoad},
 		{"tail slope", p.TailSlope}, {"decode sigma", p.DecodeSigma}, {"decode load", p.DecodeLoad}, {"tool sigma", p.ToolSigma}, {"error sigma", p.ErrorSigma},
 		{"quick error time", p.QuickErrorS}, {"hang time", p.HangS}, {"hang exponent", p.HangWithErrors},

@@ -19,6 +19,43 @@ type source struct {
 	flow   []float32 // its requests per window of the first week, in units of all requests
 }
 
+// fillGaps gives windows in which the whole trace is silent, which are gaps of the recording, the rates of the same
+// time of the day before, or of the day after where there is none. It returns copies and the number of gaps.
+func fillGaps(traces []Trace) ([]Trace, int) {
+	const day = 86400 / WindowSeconds
+	filled := make([]Trace, len(traces))
+	gaps := 0
+	for i, tr := range traces {
+		silent := make([]bool, tr.Windows)
+		for w := range silent {
+			silent[w] = !slices.ContainsFunc(tr.Clients, func(c Client) bool { return c.Rate[w] > 0 })
+		}
+		tr.Clients = slices.Clone(tr.Clients)
+		for j := range tr.Clients {
+			tr.Clients[j].Rate = slices.Clone(tr.Clients[j].Rate)
+			tr.Clients[j].CV = slices.Clone(tr.Clients[j].CV)
+		}
+		for w := range silent {
+			if !silent[w] {
+				continue
+			}
+			from := w - day // itself filled already, if it was a gap
+			if from < 0 {
+				from = w + day
+			}
+			if from >= tr.Windows || from > w && silent[from] {
+				continue
+			}
+			gaps++
+			for j := range tr.Clients {
+				tr.Clients[j].Rate[w], tr.Clients[j].CV[w] = tr.Clients[j].Rate[from], tr.Clients[j].CV[from]
+			}
+		}
+		filled[i] = tr
+	}
+	return filled, gaps
+}
+
 // sources lists the clients with traffic in the first week. Every trace carries the same share of the demand.
 // A trace shorter than a week repeats.
 func sources(traces []Trace) []source {

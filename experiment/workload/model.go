@@ -62,6 +62,7 @@ func New(models []string, traces []Trace, p Params, days int, seed uint64) (*Wor
 	if len(models) == 0 || len(traces) == 0 || days < 1 {
 		return nil, errors.New("workload: no model, no trace or no day")
 	}
+	traces, gaps := fillGaps(traces)
 	parts := divide(sources(traces), len(models), p.ModelSkew, random.New(seed, "workload", "divide"))
 	l := newLaws(p, days, seed)
 	input, output, cellOf := poolTokens(traces, l)
@@ -79,6 +80,9 @@ func New(models []string, traces []Trace, p Params, days int, seed uint64) (*Wor
 		if tr.Windows*WindowSeconds < days*86400 {
 			w.Notes = append(w.Notes, fmt.Sprintf("trace %s lasts %d day(s) and is repeated", tr.Name, tr.Windows*WindowSeconds/86400))
 		}
+	}
+	if gaps > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("%d windows of 10 minutes without any request, gaps of the recordings, repeat the day before", gaps))
 	}
 	return w, nil
 }
@@ -131,9 +135,8 @@ func poolTokens(traces []Trace, l *laws) (input, output *ranks, cellOf map[*Clie
 			}
 			at := make([]int32, len(c.Input))
 			for w := range at {
-				at[w] = -1
 				if c.Input[w].Mean <= 0 || c.Output[w].Mean <= 0 {
-					continue
+					continue // filled below
 				}
 				requests := 0.0
 				for k := w * perToken; k < min((w+1)*perToken, tr.Windows); k++ {
@@ -144,6 +147,11 @@ func poolTokens(traces []Trace, l *laws) (input, output *ranks, cellOf map[*Clie
 				total += requests
 				input.cells = append(input.cells, cellFrom(c.Input[w]))
 				output.cells = append(output.cells, cellFrom(c.Output[w]))
+			}
+			for w := range at { // windows without counts take the nearest ones
+				if near, ok := c.TokensAt(w * perToken); ok {
+					at[w] = at[near]
+				}
 			}
 			cellOf[c] = at
 		}
