@@ -10,19 +10,19 @@ import (
 
 // EndpointStats is what a public endpoint list of 1 July 2025 said of one endpoint of deepseek/deepseek-chat-v3-0324.
 type EndpointStats struct {
-	Provider      string // slug without variant, "deepinfra"
-	ProviderName  string // "DeepInfra"
-	Slug          string // slug with the variant, "deepinfra/fp4"
-	Quantization  string // "fp4"; "" = not stated
-	Price         prices.Price
-	LatencyMS     float64 // median time to the first token, ms
-	Throughput    float64 // median output tokens per second
-	Requests      int     // requests counted by the list, over a span that it does not state
-	Deranked      bool    // the list's router preferred other endpoints
-	SupportsTools bool
-	CanAbort      bool // a caller who leaves stops the billing
-	ContextTokens int
-	MaxOutput     int // longest answer in tokens; 0 = not stated
+	Provider        string // slug without variant, "deepinfra"
+	ProviderName    string // "DeepInfra"
+	Slug            string // slug with the variant, "deepinfra/fp4"
+	Quantization    string // "fp4"; "" = not stated
+	Price           prices.Price
+	LatencyMS       float64 // median time to the first token, ms
+	Throughput      float64 // median output tokens per second
+	Requests        int     // requests counted by the list, over a span that it does not state
+	Deranked        bool    // the list's router preferred other endpoints
+	SupportsTools   bool
+	CanAbort        bool // a caller who leaves stops the billing
+	ContextTokens   int
+	MaxOutputTokens int // longest answer; 0 = not stated
 }
 
 // DeepSeekV3Stats returns the 17 endpoints of deepseek/deepseek-chat-v3-0324 with the requests that each of them
@@ -58,14 +58,14 @@ func DeepSeekV3Stats() ([]EndpointStats, error) {
 				CacheRead:      rate("usd_per_tok_cache_read"),
 				CacheReadKnown: row.cell("usd_per_tok_cache_read") != "",
 			},
-			LatencyMS:     number("p50_latency_ms"),
-			Throughput:    number("p50_throughput_tok_s"),
-			Requests:      int(number("request_count")),
-			Deranked:      row.cell("is_deranked") == "True",
-			SupportsTools: row.cell("supports_tools") == "True",
-			CanAbort:      row.cell("can_abort") == "True",
-			ContextTokens: int(number("context_length")),
-			MaxOutput:     int(number("max_completion_tokens")),
+			LatencyMS:       number("p50_latency_ms"),
+			Throughput:      number("p50_throughput_tok_s"),
+			Requests:        int(number("request_count")),
+			Deranked:        row.cell("is_deranked") == "True",
+			SupportsTools:   row.cell("supports_tools") == "True",
+			CanAbort:        row.cell("can_abort") == "True",
+			ContextTokens:   int(number("context_length")),
+			MaxOutputTokens: int(number("max_completion_tokens")),
 		}
 		if problem != nil {
 			return nil, fmt.Errorf("read %s: %w", row.at(), problem)
@@ -86,10 +86,13 @@ type Tail struct {
 	TooShort    int // answered with fewer tokens than asked for: not an outage
 	Failed      int // other errors
 
-	TTFT50, TTFT95, TTFT99                  float64 // time to the first token, ms
-	Total50, Total95, Total99               float64 // whole request, ms
-	Throughput5, Throughput50, Throughput95 float64 // output tokens per second over the whole request
+	TTFTMS     Quantiles // time to the first token, ms
+	TotalMS    Quantiles // whole request, ms
+	Throughput Quantiles // output tokens per second over the whole request
 }
+
+// Quantiles are points of a distribution; 0 where the table doesn't hold one.
+type Quantiles struct{ P5, P50, P95, P99 float64 }
 
 // Tails returns the 19 rows of the benchmark, sorted by provider and model size.
 func Tails() ([]Tail, error) {
@@ -108,9 +111,9 @@ func Tails() ([]Tail, error) {
 		}
 		t.Requests, t.RateLimited = int(number("requests")), int(number("rate_limited"))
 		t.TooShort, t.Failed = int(number("too_short")), int(number("failed"))
-		t.TTFT50, t.TTFT95, t.TTFT99 = number("ttft_p50_ms"), number("ttft_p95_ms"), number("ttft_p99_ms")
-		t.Total50, t.Total95, t.Total99 = number("total_p50_ms"), number("total_p95_ms"), number("total_p99_ms")
-		t.Throughput5, t.Throughput50, t.Throughput95 = number("throughput_p5"), number("throughput_p50"), number("throughput_p95")
+		t.TTFTMS = Quantiles{P50: number("ttft_p50_ms"), P95: number("ttft_p95_ms"), P99: number("ttft_p99_ms")}
+		t.TotalMS = Quantiles{P50: number("total_p50_ms"), P95: number("total_p95_ms"), P99: number("total_p99_ms")}
+		t.Throughput = Quantiles{P5: number("throughput_p5"), P50: number("throughput_p50"), P95: number("throughput_p95")}
 		if problem != nil {
 			return nil, fmt.Errorf("read %s: %w", row.at(), problem)
 		}

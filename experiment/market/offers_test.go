@@ -155,7 +155,7 @@ func TestDeepSeekV3Stats(t *testing.T) {
 		Provider: "deepseek", ProviderName: "DeepSeek", Slug: "deepseek/fp8", Quantization: "fp8",
 		Price:     prices.Price{Input: 270_000, Output: 1_100_000, CacheRead: 70_000, CacheReadKnown: true},
 		LatencyMS: 3087, Throughput: 23.087, Requests: 2167, Deranked: true, SupportsTools: true, CanAbort: true,
-		ContextTokens: 64_000, MaxOutput: 8_000,
+		ContextTokens: 64_000, MaxOutputTokens: 8_000,
 	}
 	if d := cmp.Diff(want, stats[16]); d != "" {
 		t.Errorf("last endpoint (-want +got):\n%s", d)
@@ -181,7 +181,7 @@ func TestTails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	requests, heaviest := 0, Tail{TTFT50: 1}
+	requests, heaviest := 0, Tail{TTFTMS: Quantiles{P50: 1}}
 	for _, tail := range tails {
 		requests += tail.Requests
 		if tail.Provider == "lepton" && (tail.RateLimited != 130 || tail.Requests != 150) {
@@ -190,17 +190,17 @@ func TestTails(t *testing.T) {
 		if tail.Provider == "bedrock" && (tail.TooShort < 49 || tail.Failed != 0) {
 			t.Errorf("bedrock %s: %d too short, %d failed", tail.ModelSize, tail.TooShort, tail.Failed)
 		}
-		if !(0 < tail.TTFT50 && tail.TTFT50 <= tail.TTFT95 && tail.TTFT95 <= tail.TTFT99 && tail.TTFT99 <= tail.Total99) {
+		if !(0 < tail.TTFTMS.P50 && tail.TTFTMS.P50 <= tail.TTFTMS.P95 && tail.TTFTMS.P95 <= tail.TTFTMS.P99 && tail.TTFTMS.P99 <= tail.TotalMS.P99) {
 			t.Errorf("%s %s: quantiles fall: %+v", tail.Provider, tail.ModelSize, tail)
 		}
-		if tail.TTFT99/tail.TTFT50 > heaviest.TTFT99/heaviest.TTFT50 {
+		if tail.TTFTMS.P99/tail.TTFTMS.P50 > heaviest.TTFTMS.P99/heaviest.TTFTMS.P50 {
 			heaviest = tail
 		}
 	}
 	if len(tails) != 19 || requests != 2_845 {
 		t.Errorf("%d rows, %d requests", len(tails), requests)
 	}
-	if heaviest.Provider != "together" || heaviest.ModelSize != "13b" || heaviest.TTFT99/heaviest.TTFT50 < 90 {
+	if heaviest.Provider != "together" || heaviest.ModelSize != "13b" || heaviest.TTFTMS.P99/heaviest.TTFTMS.P50 < 90 {
 		t.Errorf("heaviest tail: %+v", heaviest)
 	}
 }
