@@ -51,6 +51,12 @@ func expand(patterns []string) (files, skipped []string, err error) {
 	return slices.Compact(files), skipped, nil
 }
 
+// inputFile is one file of the input with what it holds.
+type inputFile struct {
+	Path   string
+	SHA256 string
+}
+
 // stdinName names the standard input among files.
 const stdinName = "-"
 

@@ -25,7 +25,11 @@ type command struct {
 // commands returns every command, in the order of the data's way.
 func (p *process) commands() []command {
 	return []command{
+		p.runCommand(),
 		p.planCommand(),
+		p.analyzeCommand(),
+		p.reportCommand(),
+		p.queryCommand(),
 		p.manCommand(),
 	}
 }

@@ -22,9 +22,11 @@ type settings struct {
 	memory     string
 	maxRejects string
 	force      bool
-	quiet      bool
-	verbose    bool
-	logJSON    bool
+
+	failOnGuardrail bool
+	quiet           bool
+	verbose         bool
+	logJSON         bool
 }
 
 const envPrefix = "SWITCHBACK_"
@@ -63,6 +65,10 @@ func (s *settings) windowFlags(fs *pflag.FlagSet) {
 
 func (s *settings) rejectFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&s.maxRejects, "max-rejects", defaultMaxRejects, "unreadable lines before the result counts as incomplete: a `share` such as 0.1% or a count")
+}
+
+func (s *settings) guardrailFlag(fs *pflag.FlagSet) {
+	fs.BoolVar(&s.failOnGuardrail, "fail-on-guardrail", false, "end with exit code 4 when a guardrail metric is breached")
 }
 
 func (s *settings) forceFlag(fs *pflag.FlagSet) {

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"time"
-
-	"switchback/experiment"
 )
 
 // window is the half-open span whose rows are analysed, and the date that names the report.
@@ -17,9 +15,8 @@ type window struct {
 const day = 24 * time.Hour
 
 // window decides which rows are analysed. A simulated experiment covers its whole plan; one on logs goes from the
-// start of the plan to the end of the report date: --date, else yesterday, or the plan's last day when that is earlier.
-func (s *settings) window(c *config, plan experiment.Plan, now time.Time) (window, error) {
-	starts, ends := plan.Window()
+// experiment's start to the end of the report date: --date, else yesterday, or the last day when that is earlier.
+func (s *settings) window(c *config, starts, ends, now time.Time) (window, error) {
 	first, last := starts.UTC().Truncate(day), ends.UTC().Add(-time.Nanosecond).Truncate(day)
 	date := last
 	switch {
@@ -46,7 +43,7 @@ func (s *settings) window(c *config, plan experiment.Plan, now time.Time) (windo
 		return window{}, usageError("choose a day of the experiment with --date", "report date %s: the experiment runs from %s to %s",
 			date.Format(time.DateOnly), first.Format(time.DateOnly), last.Format(time.DateOnly))
 	}
-	w := window{since: starts, until: ends, date: date.Format(time.DateOnly), provisional: date.Before(last)}
+	w := window{since: starts.UTC(), until: ends.UTC(), date: date.Format(time.DateOnly), provisional: date.Before(last)}
 	if end := date.Add(day); end.Before(w.until) {
 		w.until = end
 	}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"switchback/experiment"
+	"switchback/ingest"
+	"switchback/reports"
+)
+
+// analyzeCommand estimates from the rows that are loaded.
+func (p *process) analyzeCommand() command {
+	var s settings
+	fs := pflag.NewFlagSet("analyze", pflag.ContinueOnError)
+	s.configFlag(fs)
+	s.outputFlags(fs)
+	s.windowFlags(fs)
+	s.simulationFlags(fs)
+	s.rejectFlag(fs)
+	s.guardrailFlag(fs)
+	s.logFlags(fs)
+	return command{
+		use:   "analyze",
+		short: "Estimate effects and intervals from the loaded rows",
+		long: "Applies the schedule to the rows in the DuckDB file, summarises them by block, and writes estimates and intervals\n" +
+			"to its table results. switchback report renders them.",
+		example: "  switchback analyze\n  switchback analyze --config router-week.toml --date 2026-11-08",
+		args:    cobra.NoArgs,
+		flags:   fs,
+		run: func(ctx context.Context, _ []string) error {
+			c, err := s.load(fs, knownNames())
+			if err != nil {
+				return err
+			}
+			return p.inOutput(ctx, "analyze", &s, c, func(ctx context.Context, j *job) error {
+				store, err := openFilled(ctx, j.out.database(), c.storeOptions())
+				if err != nil {
+					return err
+				}
+				doc, err := j.analyze(ctx, store, &s, commandLine("run", fs))
+				if err := errors.Join(err, store.Close()); err != nil {
+					return err
+				}
+				j.outcome = "done: results of " + doc.ReportDate + " in " + j.out.database()
+				if err := j.show(doc); err != nil {
+					return err
+				}
+				return verdictError(doc, &s)
+			})
+		},
+	}
+}
+
+func (j *job) analyze(ctx context.Context, store *ingest.Store, s *settings, command string) (reports.Document, error) {
+	plan, err := j.schedule(ctx, store)
+	if err != nil {
+		return reports.Document{}, err
+	}
+	w, err := j.window(s, plan)
+	if err != nil {
+		return reports.Document{}, err
+	}
+	if err := j.identify(w, plan, nil); err != nil {
+		return reports.Document{}, err
+	}
+	notes, err := formerNotes(ctx, store, w.date)
+	if err != nil {
+		return reports.Document{}, err
+	}
+	return j.conclude(ctx, store, plan, w, command, notes)
+}
+
+// formerNotes returns what the saved run of a date says of its data: the rows are the same.
+func formerNotes(ctx context.Context, store *ingest.Store, date string) ([]string, error) {
+	text, err := store.Document(ctx, date)
+	if errors.Is(err, ingest.ErrNoRun) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc, err := reports.Decode(bytes.NewReader(text))
+	return doc.Notes, err
+}
+
+// schedule returns the plan that ran: drawn, read from its file, or made from the labels of the loaded rows.
+func (j *job) schedule(ctx context.Context, store *ingest.Store) (experiment.Plan, error) {
+	if j.config.scheduleKind() != reports.ScheduleLabels {
+		return j.config.plan()
+	}
+	plan, labels, err := store.PlanFromLabels(ctx, j.config.design(), j.config.arms())
+	if err != nil {
+		return experiment.Plan{}, usageError(`name the schedule that ran in design.schedule, or say "drawn" when this program's own plan ran`,
+			"%s: %w", j.config.file.place("design"), err)
+	}
+	if err := plan.Member(experiment.Order(j.config.Design.Order)); err != nil {
+		return experiment.Plan{}, usageError(memberHint(plan), "schedule from labels: %w", err)
+	}
+	j.log.Info("schedule from labels", "rows", labels.Rows, "other label", labels.Mixed)
+	return plan, nil
+}
+
+// window returns the window of the job on a plan; on labels the design says how long the experiment runs.
+func (j *job) window(s *settings, plan experiment.Plan) (window, error) {
+	starts, ends := j.config.design().Start, j.config.design().End()
+	if j.config.scheduleKind() != reports.ScheduleLabels {
+		starts, ends = plan.Window()
+	}
+	return s.window(&j.config, starts, ends, j.p.now())
+}

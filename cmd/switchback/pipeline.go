@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"switchback/experiment"
+	"switchback/ingest"
+	"switchback/reports"
+	"switchback/stats"
+)
+
+// The one forward pass: plan → drive or load → block summaries → estimates → document → report. Its parts are here in
+// the order of the data; run calls all of them, drive, ingest, analyze and report some.
+
+// driven is what is known of rows that the drive made.
+type driven struct {
+	summary experiment.DriveSummary
+	load    ingest.LoadRow
+}
+
+// drive runs the router through the plan and streams the request rows into the store, in one transaction.
+func (j *job) drive(ctx context.Context, store *ingest.Store, plan experiment.Plan, hash string) (driven, error) {
+	var d driven
+	err := j.stage("drive and load", "requests", func(s *stage) (int64, error) {
+		loader, err := store.NewLoader(ctx, ingest.LoadInfo{
+			File: ingest.DriveFile, Format: ingest.SourceDrive, Hash: hash, Now: j.record.Started, Replace: true,
+		})
+		if err != nil {
+			return 0, err
+		}
+		if d.summary, err = j.runDrive(ctx, plan, s, loader.Write); err != nil {
+			return 0, errors.Join(err, loader.Abort())
+		}
+		d.load, err = loader.Commit()
+		return d.summary.Requests, err
+	})
+	return d, err
+}
+
+// runDrive is Drive with the job's configuration and display.
+func (j *job) runDrive(ctx context.Context, plan experiment.Plan, s *stage, emit func(*experiment.Batch) error) (experiment.DriveSummary, error) {
+	c := j.config
+	summary, err := experiment.Drive(ctx, experiment.DriveConfig{
+		Plan: plan, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: c.Threads,
+		LogRequests: c.Workload.Requests, Models: c.Workload.Models, Progress: s.set,
+	}, emit)
+	if err != nil {
+		return summary, err
+	}
+	for _, skipped := range summary.Skipped {
+		j.log.Debug("left out", "what", skipped)
+	}
+	return summary, nil
+}
+
+// estimates is what the analysis found in the rows of a window.
+type estimates struct {
+	plan    experiment.Plan
+	window  window
+	applied ingest.PlanReport
+	blocks  ingest.BlockHealth
+	found   stats.Analysis
+}
+
+// estimate labels the rows by the plan, summarises them by block, and estimates every metric.
+func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window) (estimates, error) {
+	e := estimates{plan: plan, window: w}
+	err := j.stage("apply plan", "rows", func(*stage) (int64, error) {
+		var err error
+		e.applied, err = store.ApplyPlan(ctx, plan)
+		return e.applied.Rows, err
+	})
+	if err != nil {
+		return e, err
+	}
+	if err := j.checkLabels(e.applied); err != nil {
+		return e, err
+	}
+	rows := ingest.Window{Since: w.since, Until: w.until, Arms: plan.Arms}
+	pairs, blocks, err := store.Pairs(ctx, rows)
+	if err != nil {
+		return e, err
+	}
+	e.blocks = blocks
+	var source *ingest.Summaries
+	err = j.stage("summarise", "blocks", func(*stage) (int64, error) {
+		source, err = store.Summaries(ctx, rows)
+		return int64(blocks.Blocks), err
+	})
+	if err != nil {
+		return e, err
+	}
+	err = j.stage("analyse", "metrics", func(*stage) (int64, error) {
+		metrics := ingest.StatsMetrics()
+		e.found, err = stats.Analyze(ctx, source, metrics, pairs, j.config.analysis())
+		return int64(len(metrics)), err
+	})
+	return e, errors.Join(err, source.Close())
+}
+
+// analysis returns the options of the analysis.
+func (c *config) analysis() stats.Options {
+	a := c.Analysis
+	return stats.Options{
+		Confidence: a.Confidence, Replicates: a.Replicates, Interval: a.Interval, Weights: a.Weights,
+		SlotAdjustment: a.SlotAdjustment == "on", Order: c.Design.Order, Seed: c.Seed, Threads: c.Threads,
+		MinPairs: a.MinPairs, MinRows: a.MinRows,
+	}
+}
+
+// maxMismatch is the share of rows whose own label may disagree with the schedule.
+const maxMismatch = 0.01
+
+// checkLabels refuses a schedule that is not the one that the rows were labelled by.
+func (j *job) checkLabels(p ingest.PlanReport) error {
+	if p.Labelled == 0 || float64(p.Mismatches) <= maxMismatch*float64(p.Labelled) {
+		return nil
+	}
+	return usageError("give the schedule that really ran in design.schedule", "%s: schedule and arm labels disagree on %s of %s labelled rows",
+		j.config.file.place("design.schedule"), thousands(p.Mismatches), thousands(p.Labelled))
+}
+
+// render turns the document into the files of its report.
+func (j *job) render(doc reports.Document) (reports.Files, error) {
+	var files reports.Files
+	err := j.stage("report", "files", func(*stage) (int64, error) {
+		var err error
+		files, err = reports.Render(doc, reports.Options{})
+		return int64(len(files)), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("render report: %w", err)
+	}
+	for _, f := range files {
+		j.record.Outputs = append(j.record.Outputs, outputFile{f.Name, hashBytes(f.Bytes)})
+	}
+	return files, nil
+}

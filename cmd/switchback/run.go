@@ -1,0 +1,338 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"switchback/experiment"
+	"switchback/ingest"
+	"switchback/reports"
+)
+
+// runCommand is the whole pipeline.
+func (p *process) runCommand() command {
+	var s settings
+	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	s.configFlag(fs)
+	s.outputFlags(fs)
+	s.windowFlags(fs)
+	s.simulationFlags(fs)
+	s.rejectFlag(fs)
+	s.guardrailFlag(fs)
+	s.forceFlag(fs)
+	s.logFlags(fs)
+	return command{
+		use:   "run",
+		short: "Run the whole pipeline, from the plan to the report",
+		long: "Without --config it runs the built-in experiment, offline: one week, 3-hour blocks in matched pairs, price against\n" +
+			"routing-cost. With [logs] in the configuration it loads a gateway's request logs and reports the window that ends\n" +
+			"with --date. A run whose inputs, configuration and program are those of the report on hand does nothing.",
+		example: "  switchback run\n  switchback run --requests 500000 --seed 11 --out try\n  switchback run --config router-week.toml --date 2026-11-08",
+		args:    cobra.NoArgs,
+		flags:   fs,
+		run: func(ctx context.Context, _ []string) error {
+			c, err := s.load(fs, knownNames())
+			if err != nil {
+				return err
+			}
+			return p.inOutput(ctx, "run", &s, c, func(ctx context.Context, j *job) error {
+				if c.simulated() {
+					return j.runSimulated(ctx, &s, commandLine("run", fs))
+				}
+				return j.runLogs(ctx, &s, commandLine("run", fs))
+			})
+		},
+	}
+}
+
+// commandLine returns the command that gives the same result again: without what cannot change it.
+func commandLine(name string, fs *pflag.FlagSet) string {
+	words := []string{"switchback", name}
+	fs.VisitAll(func(f *pflag.Flag) {
+		switch f.Name {
+		case "out", "threads", "memory", "force", "quiet", "verbose", "log-json", "fail-on-guardrail":
+			return
+		}
+		if f.Changed {
+			words = append(words, "--"+f.Name, quoted(f.Value.String()))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// runSimulated drives the built-in router through the plan. The database is built aside, so that a run that does not
+// arrive leaves the former one.
+func (j *job) runSimulated(ctx context.Context, s *settings, command string) error {
+	plan, err := j.config.plan()
+	if err != nil {
+		return err
+	}
+	starts, ends := plan.Window()
+	w, err := s.window(&j.config, starts, ends, j.p.now())
+	if err != nil {
+		return err
+	}
+	if err := j.identify(w, plan, nil); err != nil {
+		return err
+	}
+	if done, err := j.alreadyDone(s); done {
+		return err
+	}
+	aside := j.out.aside(j.record.RunID)
+	store, err := openStore(ctx, aside, j.config.storeOptions())
+	if err != nil {
+		return err
+	}
+	doc, err := j.simulate(ctx, store, plan, w, command)
+	if err := errors.Join(err, store.Close()); err != nil {
+		return errors.Join(err, removeDatabase(aside))
+	}
+	return j.publish(ctx, s, doc, func() error {
+		return errors.Join(j.out.replaceDatabase(aside), j.out.writePlan(plan))
+	})
+}
+
+// simulate fills the store and returns the document.
+func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string) (reports.Document, error) {
+	d, err := j.drive(ctx, store, plan, j.record.Fingerprint)
+	if err != nil {
+		return reports.Document{}, err
+	}
+	notes := append(d.summary.Notes[:len(d.summary.Notes):len(d.summary.Notes)], driveNote(d.summary))
+	return j.conclude(ctx, store, plan, w, command, notes)
+}
+
+// driveNote says what was driven and how much of it is in the log.
+func driveNote(d experiment.DriveSummary) string {
+	return fmt.Sprintf("The built-in router served %s requests with %s input tokens to %d models in scenario %s; %s of them, whole conversations picked by a hash, are in the log.",
+		thousands(d.Requests), thousands(d.InputTokens), len(d.Models), d.Scenario, thousands(d.Logged))
+}
+
+// conclude estimates from the rows in the store, makes the document, and keeps the run in the store.
+func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string, notes []string) (reports.Document, error) {
+	e, err := j.estimate(ctx, store, plan, w)
+	if err != nil {
+		return reports.Document{}, err
+	}
+	f, err := j.facts(ctx, store, e, command)
+	if err != nil {
+		return reports.Document{}, err
+	}
+	f.notes = notes
+	if f.health.Kept+f.health.BurnIn == 0 && f.health.Rows == f.health.Outside+f.health.NoBlock {
+		return reports.Document{}, &ExitError{Code: exitFailed,
+			Err:  fmt.Errorf("analyse: no row between %s", w),
+			Hint: "check design.start, --date and whether the log's times are UTC; " + fmt.Sprintf("%s rows lie outside", thousands(f.health.Rows))}
+	}
+	doc := j.config.document(e, f)
+	j.record.Warnings = doc.Warnings
+	j.record.Inputs = doc.Provenance.Inputs
+	text, err := reports.Encode(doc)
+	if err != nil {
+		return doc, err
+	}
+	run := ingest.RunRecord{
+		RunID: j.record.RunID, ReportDate: w.date, Experiment: j.config.Name, InputHash: j.record.Fingerprint,
+		Document: text, FinishedAt: j.p.now().UTC(),
+	}
+	return doc, store.SaveRun(ctx, run, doc.Metrics, diagnosticsOf(doc))
+}
+
+// facts asks the store for everything else that the document says.
+func (j *job) facts(ctx context.Context, store *ingest.Store, e estimates, command string) (facts, error) {
+	rows := ingest.Window{Since: e.window.since, Until: e.window.until, Arms: e.plan.Arms}
+	var f facts
+	err := j.stage("data health", "rows", func(*stage) (int64, error) {
+		var err error
+		f.health, err = store.Health(ctx, rows)
+		return f.health.Rows, err
+	})
+	if err != nil {
+		return f, err
+	}
+	if !j.config.simulated() {
+		if f.rejects, err = parseMaxRejects(j.config.Logs.MaxRejects); err != nil {
+			return f, err
+		}
+	}
+	duckdb, err := scalar(ctx, store, "SELECT version()")
+	if err != nil {
+		return f, err
+	}
+	j.record.Program.DuckDB = duckdb
+	schedule, err := scheduleHash(e.plan)
+	if err != nil {
+		return f, err
+	}
+	p := j.record.Program
+	f.provenance = reports.Provenance{
+		Command: command, Version: p.label(), Commit: p.Commit, GoVersion: p.Go, Platform: p.Platform, DuckDB: duckdb,
+		ConfigHash: j.config.hash(), ScheduleHash: schedule,
+	}
+	for _, file := range f.health.Files {
+		if file.File != ingest.DriveFile {
+			f.provenance.Inputs = append(f.provenance.Inputs, reports.Input{
+				Path: file.File, Format: file.Format, SHA256: file.Hash, Bytes: file.Bytes, Rows: file.Rows, Rejects: file.Rejects,
+			})
+		}
+	}
+	return f, nil
+}
+
+// diagnosticsOf lists what stands in the table diagnostics.
+func diagnosticsOf(doc reports.Document) []ingest.Diagnostic {
+	count := func(name string, n int64) ingest.Diagnostic {
+		value := float64(n)
+		return ingest.Diagnostic{Name: name, Value: &value}
+	}
+	h := doc.Diagnostics.Health
+	all := []ingest.Diagnostic{
+		count("rows_read", h.Read), count("rows_kept", h.Kept), count("burn_in_dropped", h.BurnInDropped),
+		count("outside_window", h.OutsideWindow), count("duplicates", h.Duplicates), count("label_mismatches", h.LabelMismatches),
+		count("missing_blocks", int64(len(h.MissingBlocks))), count("lone_blocks", int64(len(h.LoneBlocks))),
+	}
+	for _, w := range doc.Warnings {
+		all = append(all, ingest.Diagnostic{Name: "warning:" + w.Code, Text: w.Text})
+	}
+	for _, x := range doc.Diagnostics.Excluded {
+		all = append(all, ingest.Diagnostic{Name: "excluded:" + x.Metric, Scope: "model:" + x.Model, Text: x.Reason})
+	}
+	return all
+}
+
+func scheduleHash(plan experiment.Plan) (string, error) {
+	var csv bytes.Buffer
+	if err := plan.WriteCSV(&csv); err != nil {
+		return "", err
+	}
+	return hashBytes(csv.Bytes()), nil
+}
+
+// identify sets the report date and the fingerprint: the hash of everything that the result follows from.
+func (j *job) identify(w window, plan experiment.Plan, inputs []inputFile) error {
+	identity, err := j.record.Program.identity()
+	if err != nil {
+		return err
+	}
+	schedule := ""
+	if len(plan.Blocks) > 0 {
+		if schedule, err = scheduleHash(plan); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(struct {
+		Program, Config, Schedule, Date, Window string
+		Inputs                                  []inputFile
+	}{identity, j.config.hash(), schedule, w.date, w.String(), inputs})
+	if err != nil {
+		return fmt.Errorf("hash inputs: %w", err)
+	}
+	j.record.ReportDate, j.record.Fingerprint = w.date, hashBytes(text)
+	return nil
+}
+
+// alreadyDone reports whether the report on hand was made from the same inputs; then it is shown again.
+func (j *job) alreadyDone(s *settings) (bool, error) {
+	if s.force {
+		return false, nil
+	}
+	former, ok := j.out.upToDate(j.record.ReportDate, j.record.Fingerprint)
+	if !ok {
+		return false, nil
+	}
+	text, err := os.Open(filepath.Join(j.out.report(j.record.ReportDate), "results.json"))
+	if err != nil {
+		return true, err
+	}
+	defer text.Close() //nolint:errcheck // only read
+	doc, err := reports.Decode(text)
+	if err != nil {
+		return true, err
+	}
+	j.record.Status, j.record.Outputs = statusUpToDate, former.Outputs
+	j.outcome = "up to date: " + j.out.report(j.record.ReportDate)
+	if err := j.show(doc); err != nil {
+		return true, err
+	}
+	return true, verdictError(doc, s)
+}
+
+// publish renders the report and swaps it in. arrive, when there is one, puts what belongs to it in place first.
+func (j *job) publish(ctx context.Context, s *settings, doc reports.Document, arrive func() error) error {
+	files, err := j.render(doc)
+	if err != nil {
+		return err
+	}
+	outcome := verdictError(doc, s)
+	j.record.end(j.p.now(), outcome)
+	manifest, err := j.record.encode()
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if arrive != nil {
+		if err := arrive(); err != nil {
+			return err
+		}
+	}
+	if err := j.out.publish(j.record.RunID, doc.ReportDate, files, manifest); err != nil {
+		return err
+	}
+	j.outcome = "done: " + j.out.report(doc.ReportDate)
+	if err := j.show(doc); err != nil {
+		return err
+	}
+	return outcome
+}
+
+// writePlan writes the schedule beside the database.
+func (o outDir) writePlan(plan experiment.Plan) error {
+	var csv bytes.Buffer
+	if err := plan.WriteCSV(&csv); err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(o.plan(), csv.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return nil
+}
+
+// verdictError returns how a run with this document ends: nil, exit code 3 when inputs are incomplete, exit code 4
+// when a guardrail was breached and --fail-on-guardrail asks for it.
+func verdictError(doc reports.Document, s *settings) error {
+	if s.failOnGuardrail {
+		var breached []string
+		for _, g := range doc.GuardrailStates() {
+			if g.State == reports.GuardrailBreached {
+				breached = append(breached, g.Metric)
+			}
+		}
+		if len(breached) > 0 {
+			return &ExitError{Code: exitGuardrail, Err: fmt.Errorf("guardrail breached: %s", strings.Join(breached, ", "))}
+		}
+	}
+	if doc.Incomplete {
+		var reasons []string
+		for _, w := range doc.Warnings {
+			switch w.Code {
+			case "missing_blocks", "lone_block", "bad_values":
+				reasons = append(reasons, w.Text)
+			}
+		}
+		return &ExitError{Code: exitIncomplete, Err: fmt.Errorf("report %s is incomplete: %s", doc.ReportDate, strings.Join(reasons, "; ")),
+			Hint: "it was written all the same; run again when the rest has arrived"}
+	}
+	return nil
+}
