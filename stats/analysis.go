@@ -33,6 +33,15 @@ type Pair struct {
 	Day            int // from 1
 	Position       int // pair's place in the day, from 0
 	TreatmentFirst bool
+	FirstByModel   map[string]bool // schedules per model: TreatmentFirst of the models that have a schedule of their own
+}
+
+// treatmentFirst tells the order of the pair's arms for a model.
+func (p Pair) treatmentFirst(model string) bool {
+	if first, ok := p.FirstByModel[model]; ok {
+		return first
+	}
+	return p.TreatmentFirst
 }
 
 // Options of an analysis. See DefaultOptions.

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -14,6 +15,16 @@ type analysis struct {
 	models []string
 	rows   []int64 // kept requests by model, when traffic weighs the models
 	sets   []*drawSet
+	swaps  []*drawSet // by model; sets[setSwaps] has as many draws
+}
+
+// setsOf returns the draws of a model.
+func (a *analysis) setsOf(model int) []*drawSet {
+	sets := slices.Clone(a.sets)
+	if a.swaps != nil {
+		sets[setSwaps] = a.swaps[model]
+	}
+	return sets
 }
 
 // measured is one metric on its way to its rows.
@@ -68,11 +79,16 @@ func newAnalysis(ctx context.Context, src Source, pairs []Pair, opts Options) (*
 			return nil, fmt.Errorf("requests: %w", err)
 		}
 		a.rows = make([]int64, len(a.models))
+		total := int64(0)
 		for _, s := range sums {
 			if s.Model < 0 || s.Model >= len(a.models) {
 				return nil, fmt.Errorf("requests: model %d: have %d", s.Model, len(a.models))
 			}
 			a.rows[s.Model] += s.N
+			total += s.N
+		}
+		if total == 0 && len(a.models) > 0 {
+			return nil, errors.New("weights by traffic: the source counts no requests")
 		}
 	}
 	n := len(pairs)
@@ -82,11 +98,12 @@ func newAnalysis(ctx context.Context, src Source, pairs []Pair, opts Options) (*
 	a.sets[setJackknife] = jackknifeSet(n)
 	a.sets[setSwaps] = &drawSet{id: setSwaps, cols: 2 * n}
 	if opts.Order != "" && opts.Order != orderAlternating && n > 0 {
-		set, err := newAssignments(opts.Order, pairs)
-		if err != nil {
+		if a.swaps, err = swapSets(opts.Order, opts.Seed, a.models, pairs, opts.Replicates); err != nil {
 			return nil, err
 		}
-		a.sets[setSwaps] = swapSet(opts.Seed, set, opts.Replicates)
+		if len(a.swaps) > 0 {
+			a.sets[setSwaps] = a.swaps[0]
+		}
 	}
 	return a, nil
 }
@@ -155,7 +172,7 @@ func (a *analysis) quantiles(ctx context.Context, quantity string, perMilles []i
 			found[q].cells, found[q].supports = append(found[q].cells, c), append(found[q].supports, &h.support)
 		}
 	}
-	if err := parallel(ctx, a.opts.Threads, len(cells), func(i int) { cells[i].locateAll(a.sets) }); err != nil {
+	if err := parallel(ctx, a.opts.Threads, len(cells), func(i int) { cells[i].locateAll(a.setsOf(i % len(hs))) }); err != nil {
 		return nil, err
 	}
 	var touched []ModelBin
@@ -233,7 +250,7 @@ func (a *analysis) evaluate(ctx context.Context, m measured) ([][]levels, error)
 	}
 	err := parallel(ctx, a.opts.Threads, len(tasks), func(i int) {
 		t := tasks[i]
-		set, l := a.sets[t.set], out[t.set][t.model]
+		set, l := a.setsOf(t.model)[t.set], out[t.set][t.model]
 		lo, hi := chunkOf(t.chunk, set.n)
 		for role := range 2 {
 			for d := lo; d < hi; d++ {

@@ -32,11 +32,11 @@ type assignments struct {
 	groups   []assignmentGroup
 }
 
-// newAssignments returns the set of the given order and checks that the observed schedule is one of its members.
+// newAssignments returns the set that a model's schedule was drawn from and checks that the schedule is a member.
 //
 // A balanced group that lost pairs (a daily position with fewer days than the others, a day with fewer pairs) may have
 // any count; it is then held at its observed count, which is valid given the pairs that were lost.
-func newAssignments(order string, pairs []Pair) (*assignments, error) {
+func newAssignments(order, model string, pairs []Pair) (*assignments, error) {
 	set := &assignments{observed: make([]bool, len(pairs))}
 	key := func(Pair) int { return 0 }
 	switch order {
@@ -50,7 +50,7 @@ func newAssignments(order string, pairs []Pair) (*assignments, error) {
 	}
 	index := map[int]int{}
 	for i, p := range pairs {
-		set.observed[i] = p.TreatmentFirst
+		set.observed[i] = p.treatmentFirst(model)
 		if order == orderCoin {
 			set.groups = append(set.groups, assignmentGroup{pairs: []int{i}, counts: []int{0, 1}})
 			continue

@@ -1,5 +1,10 @@
 package stats
 
+import (
+	"fmt"
+	"slices"
+)
+
 // drawSet is a list of draws. A draw gives each role (the arm that a column plays) a weight on columns; columns are
 // laid out arm by arm: pair i is column i for control and column pairs+i for treatment.
 type drawSet struct {
@@ -82,34 +87,72 @@ func jackknifeSet(pairs int) *drawSet {
 	return s
 }
 
-// swapSet returns the other members of a set of assignments when there are at most maxEnumerated, else random members.
-func swapSet(seed uint64, set *assignments, draws int) *drawSet {
-	pairs := len(set.observed)
-	s := &drawSet{id: setSwaps, cols: 2 * pairs}
-	add := func(flips []bool) {
-		for role := range 2 {
-			from := len(s.w[role])
-			s.w[role] = append(s.w[role], make([]uint32, 2*pairs)...)
-			for i, flip := range flips {
-				arm := role
-				if flip {
-					arm = 1 - role
-				}
-				s.w[role][from+arm*pairs+i] = 1
-			}
+// swapSets returns the draws that swap the arms of pairs, by model; models with the same schedule share them, as
+// their arms are swapped together. The other members of a set of at most maxEnumerated are enumerated, else drawn;
+// schedules of their own are drawn independently, model by model.
+func swapSets(order string, seed uint64, models []string, pairs []Pair, draws int) ([]*drawSet, error) {
+	var shared *drawSet // of the models without a schedule of their own
+	perModel := slices.ContainsFunc(pairs, func(p Pair) bool { return len(p.FirstByModel) > 0 })
+	if !perModel {
+		set, err := newAssignments(order, "", pairs)
+		if err != nil {
+			return nil, err
 		}
-		s.n++
+		if set.size() <= maxEnumerated {
+			shared = enumeratedSwaps(set)
+		} else {
+			shared = sampledSwaps(set, newStream(seed, "swaps"), draws)
+		}
+		return slices.Repeat([]*drawSet{shared}, len(models)), nil
 	}
-	if set.size() <= maxEnumerated {
-		set.enumerate(add)
-		return s
+	var sets []*drawSet
+	for _, model := range models {
+		set, err := newAssignments(order, model, pairs)
+		if err != nil {
+			return nil, fmt.Errorf("model %s: %w", model, err)
+		}
+		if slices.ContainsFunc(pairs, func(p Pair) bool { _, own := p.FirstByModel[model]; return own }) {
+			sets = append(sets, sampledSwaps(set, newStream(seed, "swaps of "+model), draws))
+			continue
+		}
+		if shared == nil {
+			shared = sampledSwaps(set, newStream(seed, "swaps"), draws)
+		}
+		sets = append(sets, shared)
 	}
-	random, flips := newStream(seed, "swaps"), make([]bool, pairs)
+	return sets, nil
+}
+
+func enumeratedSwaps(set *assignments) *drawSet {
+	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed)}
+	set.enumerate(s.addSwap)
+	return s
+}
+
+func sampledSwaps(set *assignments, random *stream, draws int) *drawSet {
+	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed)}
+	flips := make([]bool, len(set.observed))
 	for d := range draws {
 		set.draw(random.at(d), flips)
-		add(flips)
+		s.addSwap(flips)
 	}
 	return s
+}
+
+// addSwap appends a draw in which the arms of the flipped pairs are exchanged.
+func (s *drawSet) addSwap(flips []bool) {
+	for role := range 2 {
+		from := len(s.w[role])
+		s.w[role] = append(s.w[role], make([]uint32, s.cols)...)
+		for i, flip := range flips {
+			arm := role
+			if flip {
+				arm = 1 - role
+			}
+			s.w[role][from+arm*len(flips)+i] = 1
+		}
+	}
+	s.n++
 }
 
 // dot returns the weighted sum of counts. len(w) must be at least len(counts).

@@ -138,18 +138,33 @@ func (r *row) beside(e *Estimate, relative evidence) {
 			e.MCError = number(monteCarloError(relative.bootstrap, tail) * (1 + *e.Relative.Hi))
 		}
 	}
-	var pairs []Pair
-	for i, complete := range r.scope.complete {
-		if complete {
-			pairs = append(pairs, r.a.pairs[i])
-		}
-	}
-	theta, lo, hi := slotAdjusted(relative.point, relative.jackknife, pairs, opts.tail())
+	positions, orders := r.orders()
+	theta, lo, hi := slotAdjusted(relative.point, relative.jackknife, positions, orders, opts.tail())
 	e.SlotAdjusted = Effect{fraction(theta), fraction(lo), fraction(hi)}
 	if opts.SlotAdjustment && e.SlotAdjusted.Estimate != nil {
 		unadjusted := e.Relative
 		e.Relative, e.Unadjusted = e.SlotAdjusted, &unadjusted
 	}
+}
+
+// orders returns the daily position of each pair that counts and its order: +1 treatment-first, −1 control-first,
+// averaged over the row's models.
+func (r *row) orders() (positions []int, orders []float64) {
+	for i, complete := range r.scope.complete {
+		if !complete {
+			continue
+		}
+		pair, order := r.a.pairs[i], 0.0
+		for _, s := range r.scope.blend.ratios {
+			if pair.treatmentFirst(r.a.models[s.model]) {
+				order += s.weight
+			} else {
+				order -= s.weight
+			}
+		}
+		positions, orders = append(positions, pair.Position), append(orders, order)
+	}
+	return positions, orders
 }
 
 // undefinedPoint returns the code of a relative effect that is not a number, "" when it is one.

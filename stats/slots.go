@@ -9,33 +9,30 @@ import (
 )
 
 // slotAdjusted fits d = θ + Σ β_position · order by least squares, d being a row's jackknife pseudo-values shifted to
-// average to its point, order +1 for treatment-first pairs and −1 for the others. It returns θ with its Student
+// average to its point, order +1 for treatment-first pairs and −1 for the others (between them where models have schedules of their own).
+// positions and orders are those of the pairs that leftOut leaves out. It returns θ with its Student
 // interval of one tail alpha: the effect without what the daily position and the order of the arms explain.
 // All three are NaN when the design cannot tell them apart.
-func slotAdjusted(point float64, leftOut []float64, pairs []Pair, alpha float64) (theta, lo, hi float64) {
+func slotAdjusted(point float64, leftOut []float64, positions []int, orders []float64, alpha float64) (theta, lo, hi float64) {
 	nan := math.NaN()
-	n := len(pairs)
-	positions := map[int]int{}
-	for _, p := range pairs {
-		if _, ok := positions[p.Position]; !ok {
-			positions[p.Position] = len(positions) + 1
+	n := len(leftOut)
+	param := map[int]int{}
+	for _, p := range positions {
+		if _, ok := param[p]; !ok {
+			param[p] = len(param) + 1
 		}
 	}
-	params := len(positions) + 1
+	params := len(param) + 1
 	df := n - params
 	if df < 1 || math.IsNaN(point) || math.IsInf(point, 0) {
 		return nan, nan, nan
 	}
 	x, d := mat.NewDense(n, params, nil), mat.NewVecDense(n, nil)
 	mean := stat.Mean(leftOut, nil)
-	for i, p := range pairs {
-		d.SetVec(i, point+float64(n-1)*(mean-leftOut[i]))
+	for i, left := range leftOut {
+		d.SetVec(i, point+float64(n-1)*(mean-left))
 		x.Set(i, 0, 1)
-		order := -1.0
-		if p.TreatmentFirst {
-			order = 1
-		}
-		x.Set(i, positions[p.Position], order)
+		x.Set(i, param[positions[i]], orders[i])
 	}
 	var normal mat.SymDense
 	normal.SymOuterK(1, x.T())
