@@ -161,7 +161,7 @@ func (c *columnBuilder[Row]) appendText(rows []Row, at int, valid []byte) error 
 	offsets := arrow.Int32Traits.CastFromBytes(c.fixed.Bytes())
 	end := int(offsets[at])
 	for i := range rows {
-		s := c.text(&rows[i])
+		s := *c.text(&rows[i])
 		if end+len(s) > math.MaxInt32 {
 			return fmt.Errorf("column %s: more than 2 GiB of text in one record", c.name)
 		}
@@ -184,7 +184,7 @@ func (c *columnBuilder[Row]) appendText(rows []Row, at int, valid []byte) error 
 func (c *columnBuilder[Row]) appendWords(rows []Row, at int, valid []byte) {
 	indices := arrow.Uint16Traits.CastFromBytes(c.fixed.Bytes())
 	for i := range rows {
-		s := c.text(&rows[i])
+		s := *c.text(&rows[i])
 		if s == "" {
 			c.nulls++
 			indices[at+i] = 0

@@ -36,105 +36,121 @@ func (k columnKind) sqlType() string {
 }
 
 // column ties one column of a table to the field of a row that it holds. text is set for the two string kinds,
-// number for the others.
+// number and set for the others.
 type column[Row any] struct {
 	name   string
 	kind   columnKind
-	text   func(*Row) string
+	text   func(*Row) *string
 	number func(*Row) (value int64, known bool)
+	set    func(*Row, int64)
 }
 
-func opt[T ~int32 | ~int64](o experiment.Opt[T]) (int64, bool) { return int64(o.Value), o.Known }
+type (
+	request = experiment.Request
+	attempt = experiment.Attempt
+)
 
-func optBool(o experiment.Opt[bool]) (int64, bool) {
-	if o.Value {
-		return 1, o.Known
+func textColumn[Row any](name string, kind columnKind, field func(*Row) *string) column[Row] {
+	return column[Row]{name: name, kind: kind, text: field}
+}
+
+func optColumn[Row any, T ~int32 | ~int64](name string, kind columnKind, field func(*Row) *experiment.Opt[T]) column[Row] {
+	return column[Row]{
+		name: name, kind: kind,
+		number: func(r *Row) (int64, bool) { o := field(r); return int64(o.Value), o.Known },
+		set:    func(r *Row, v int64) { *field(r) = experiment.Some(T(v)) },
 	}
-	return 0, o.Known
 }
 
-type request = experiment.Request
-
-func textColumn(name string, f func(*request) string) column[request] {
-	return column[request]{name: name, kind: kindText, text: f}
+func boolColumn[Row any](name string, field func(*Row) *experiment.Opt[bool]) column[Row] {
+	return column[Row]{
+		name: name, kind: kindBool,
+		number: func(r *Row) (int64, bool) {
+			o := field(r)
+			if o.Value {
+				return 1, o.Known
+			}
+			return 0, o.Known
+		},
+		set: func(r *Row, v int64) { *field(r) = experiment.Some(v != 0) },
+	}
 }
 
-func dictColumn(name string, f func(*request) string) column[request] {
-	return column[request]{name: name, kind: kindDict, text: f}
+// plainColumn is a number that is always known.
+func plainColumn[Row any, T ~int32 | ~int64](name string, kind columnKind, field func(*Row) *T) column[Row] {
+	return column[Row]{
+		name: name, kind: kind,
+		number: func(r *Row) (int64, bool) { return int64(*field(r)), true },
+		set:    func(r *Row, v int64) { *field(r) = T(v) },
+	}
 }
 
-func numberColumn(name string, kind columnKind, f func(*request) (int64, bool)) column[request] {
-	return column[request]{name: name, kind: kind, number: f}
-}
-
-// requestColumns returns the columns of `requests` that come from a row of the canonical log, in table order.
-// The loader adds load_id between provider_raw and quality, and arm_logged at the end.
+// requestColumns returns the columns of the canonical log, in table order. The table has two more: load_id
+// before quality, and arm_logged at the end.
 func requestColumns() []column[request] {
+	type micros = experiment.Opt[experiment.Micros]
+	type count = experiment.Opt[int32]
+	type tokens = experiment.Opt[int64]
+	type flag = experiment.Opt[bool]
 	return []column[request]{
-		textColumn("request_id", func(r *request) string { return r.RequestID }),
-		textColumn("session_id", func(r *request) string { return r.SessionID }),
-		textColumn("client_id", func(r *request) string { return r.ClientID }),
-		numberColumn("ts", kindTime, func(r *request) (int64, bool) { return int64(r.TS), true }),
-		dictColumn("model", func(r *request) string { return r.Model }),
-		dictColumn("provider", func(r *request) string { return r.Provider }),
-		dictColumn("arm", func(r *request) string { return r.Arm }),
-		dictColumn("block_id", func(r *request) string { return r.BlockID }),
-		numberColumn("in_burn_in", kindBool, func(r *request) (int64, bool) { return optBool(r.InBurnIn) }),
-		numberColumn("attempts", kindInt, func(r *request) (int64, bool) { return opt(r.Attempts) }),
-		numberColumn("n_429", kindInt, func(r *request) (int64, bool) { return opt(r.N429) }),
-		numberColumn("n_retries", kindInt, func(r *request) (int64, bool) { return opt(r.Retries) }),
-		numberColumn("ttft_ms", kindMillis, func(r *request) (int64, bool) { return opt(r.TTFT) }),
-		numberColumn("caller_ttft_ms", kindMillis, func(r *request) (int64, bool) { return opt(r.CallerTTFT) }),
-		numberColumn("total_ms", kindMillis, func(r *request) (int64, bool) { return opt(r.Total) }),
-		numberColumn("failed_ms", kindMillis, func(r *request) (int64, bool) { return opt(r.Failed) }),
-		numberColumn("input_tokens", kindBigint, func(r *request) (int64, bool) { return opt(r.InputTokens) }),
-		numberColumn("cached_tokens", kindBigint, func(r *request) (int64, bool) { return opt(r.CachedTokens) }),
-		numberColumn("cache_write_tokens", kindBigint, func(r *request) (int64, bool) { return opt(r.CacheWriteTokens) }),
-		numberColumn("output_tokens", kindBigint, func(r *request) (int64, bool) { return opt(r.OutputTokens) }),
-		numberColumn("reasoning_tokens", kindBigint, func(r *request) (int64, bool) { return opt(r.ReasoningTokens) }),
-		numberColumn("cost_usd", kindMoney, func(r *request) (int64, bool) { return opt(r.Cost) }),
-		dictColumn("cost_source", func(r *request) string { return r.CostSource }),
-		dictColumn("status", func(r *request) string { return r.Status }),
-		numberColumn("streamed", kindBool, func(r *request) (int64, bool) { return optBool(r.Streamed) }),
-		numberColumn("is_byok", kindBool, func(r *request) (int64, bool) { return optBool(r.BYOK) }),
-		numberColumn("tool_call_ok", kindBool, func(r *request) (int64, bool) { return optBool(r.ToolCallOK) }),
-		dictColumn("pinned_from_block", func(r *request) string { return r.PinnedFromBlock }),
-		dictColumn("source", func(r *request) string { return r.Source }),
-		textColumn("source_row_id", func(r *request) string { return r.SourceRowID }),
-		dictColumn("model_raw", func(r *request) string { return r.ModelRaw }),
-		dictColumn("provider_raw", func(r *request) string { return r.ProviderRaw }),
-		numberColumn("quality", kindBigint, func(r *request) (int64, bool) { return r.Quality, true }),
+		textColumn("request_id", kindText, func(r *request) *string { return &r.RequestID }),
+		textColumn("session_id", kindText, func(r *request) *string { return &r.SessionID }),
+		textColumn("client_id", kindText, func(r *request) *string { return &r.ClientID }),
+		plainColumn("ts", kindTime, func(r *request) *experiment.Instant { return &r.TS }),
+		textColumn("model", kindDict, func(r *request) *string { return &r.Model }),
+		textColumn("provider", kindDict, func(r *request) *string { return &r.Provider }),
+		textColumn("arm", kindDict, func(r *request) *string { return &r.Arm }),
+		textColumn("block_id", kindDict, func(r *request) *string { return &r.BlockID }),
+		boolColumn("in_burn_in", func(r *request) *flag { return &r.InBurnIn }),
+		optColumn("attempts", kindInt, func(r *request) *count { return &r.Attempts }),
+		optColumn("n_429", kindInt, func(r *request) *count { return &r.N429 }),
+		optColumn("n_retries", kindInt, func(r *request) *count { return &r.Retries }),
+		optColumn("ttft_ms", kindMillis, func(r *request) *micros { return &r.TTFT }),
+		optColumn("caller_ttft_ms", kindMillis, func(r *request) *micros { return &r.CallerTTFT }),
+		optColumn("total_ms", kindMillis, func(r *request) *micros { return &r.Total }),
+		optColumn("failed_ms", kindMillis, func(r *request) *micros { return &r.Failed }),
+		optColumn("input_tokens", kindBigint, func(r *request) *tokens { return &r.InputTokens }),
+		optColumn("cached_tokens", kindBigint, func(r *request) *tokens { return &r.CachedTokens }),
+		optColumn("cache_write_tokens", kindBigint, func(r *request) *tokens { return &r.CacheWriteTokens }),
+		optColumn("output_tokens", kindBigint, func(r *request) *tokens { return &r.OutputTokens }),
+		optColumn("reasoning_tokens", kindBigint, func(r *request) *tokens { return &r.ReasoningTokens }),
+		optColumn("cost_usd", kindMoney, func(r *request) *experiment.Opt[experiment.NanoUSD] { return &r.Cost }),
+		textColumn("cost_source", kindDict, func(r *request) *string { return &r.CostSource }),
+		textColumn("status", kindDict, func(r *request) *string { return &r.Status }),
+		boolColumn("streamed", func(r *request) *flag { return &r.Streamed }),
+		boolColumn("is_byok", func(r *request) *flag { return &r.BYOK }),
+		boolColumn("tool_call_ok", func(r *request) *flag { return &r.ToolCallOK }),
+		textColumn("pinned_from_block", kindDict, func(r *request) *string { return &r.PinnedFromBlock }),
+		textColumn("source", kindDict, func(r *request) *string { return &r.Source }),
+		textColumn("source_row_id", kindText, func(r *request) *string { return &r.SourceRowID }),
+		textColumn("model_raw", kindDict, func(r *request) *string { return &r.ModelRaw }),
+		textColumn("provider_raw", kindDict, func(r *request) *string { return &r.ProviderRaw }),
+		plainColumn("quality", kindBigint, func(r *request) *int64 { return &r.Quality }),
 	}
 }
 
 // attemptColumns returns the columns of `attempts` that come from a row; the loader adds load_id at the end.
-func attemptColumns() []column[experiment.Attempt] {
-	type attempt = experiment.Attempt
-	text := func(name string, kind columnKind, f func(*attempt) string) column[attempt] {
-		return column[attempt]{name: name, kind: kind, text: f}
-	}
-	number := func(name string, kind columnKind, f func(*attempt) (int64, bool)) column[attempt] {
-		return column[attempt]{name: name, kind: kind, number: f}
-	}
+func attemptColumns() []column[attempt] {
 	return []column[attempt]{
-		text("request_id", kindText, func(a *attempt) string { return a.RequestID }),
-		number("attempt", kindInt, func(a *attempt) (int64, bool) { return int64(a.N), true }),
-		text("provider", kindDict, func(a *attempt) string { return a.Provider }),
-		number("start_ms", kindMillis, func(a *attempt) (int64, bool) { return opt(a.Start) }),
-		number("latency_ms", kindMillis, func(a *attempt) (int64, bool) { return opt(a.Latency) }),
-		number("http_status", kindInt, func(a *attempt) (int64, bool) { return opt(a.HTTPStatus) }),
-		text("error_type", kindDict, func(a *attempt) string { return a.ErrorType }),
-		number("cost_usd", kindMoney, func(a *attempt) (int64, bool) { return opt(a.Cost) }),
+		textColumn("request_id", kindText, func(a *attempt) *string { return &a.RequestID }),
+		plainColumn("attempt", kindInt, func(a *attempt) *int32 { return &a.N }),
+		textColumn("provider", kindDict, func(a *attempt) *string { return &a.Provider }),
+		optColumn("start_ms", kindMillis, func(a *attempt) *experiment.Opt[experiment.Micros] { return &a.Start }),
+		optColumn("latency_ms", kindMillis, func(a *attempt) *experiment.Opt[experiment.Micros] { return &a.Latency }),
+		optColumn("http_status", kindInt, func(a *attempt) *experiment.Opt[int32] { return &a.HTTPStatus }),
+		textColumn("error_type", kindDict, func(a *attempt) *string { return &a.ErrorType }),
+		optColumn("cost_usd", kindMoney, func(a *attempt) *experiment.Opt[experiment.NanoUSD] { return &a.Cost }),
 	}
 }
 
 // loadedRequestColumns returns all columns of `requests` for one load. Rows of a log keep the arm label that
 // they came with in arm_logged, so that a corrected schedule can be checked against it again.
 func loadedRequestColumns(loadID string, fromLog bool) []column[request] {
-	load := dictColumn("load_id", func(*request) string { return loadID })
-	logged := dictColumn("arm_logged", func(*request) string { return "" })
+	load := textColumn("load_id", kindDict, func(*request) *string { return &loadID })
+	unlabelled := ""
+	logged := textColumn("arm_logged", kindDict, func(*request) *string { return &unlabelled })
 	if fromLog {
-		logged.text = func(r *request) string { return r.Arm }
+		logged.text = func(r *request) *string { return &r.Arm }
 	}
 	cols := requestColumns()
 	quality := len(cols) - 1
@@ -142,9 +158,8 @@ func loadedRequestColumns(loadID string, fromLog bool) []column[request] {
 }
 
 // loadedAttemptColumns returns all columns of `attempts` for one load.
-func loadedAttemptColumns(loadID string) []column[experiment.Attempt] {
-	load := column[experiment.Attempt]{name: "load_id", kind: kindDict, text: func(*experiment.Attempt) string { return loadID }}
-	return append(attemptColumns(), load)
+func loadedAttemptColumns(loadID string) []column[attempt] {
+	return append(attemptColumns(), textColumn("load_id", kindDict, func(*attempt) *string { return &loadID }))
 }
 
 func sqlColumns[Row any](cols []column[Row]) []sqlColumn {

@@ -76,15 +76,12 @@ type rejected struct {
 }
 
 func rejectColumns(loadID string) []column[rejected] {
-	text := func(name string, kind columnKind, f func(*rejected) string) column[rejected] {
-		return column[rejected]{name: name, kind: kind, text: f}
-	}
 	return []column[rejected]{
-		text("file", kindDict, func(r *rejected) string { return r.file }),
-		{name: "line", kind: kindBigint, number: func(r *rejected) (int64, bool) { return r.line, true }},
-		text("reason", kindDict, func(r *rejected) string { return r.reason }),
-		text("text", kindText, func(r *rejected) string { return r.text }),
-		text("load_id", kindDict, func(*rejected) string { return loadID }),
+		textColumn("file", kindDict, func(r *rejected) *string { return &r.file }),
+		plainColumn("line", kindBigint, func(r *rejected) *int64 { return &r.line }),
+		textColumn("reason", kindDict, func(r *rejected) *string { return &r.reason }),
+		textColumn("text", kindText, func(r *rejected) *string { return &r.text }),
+		textColumn("load_id", kindDict, func(*rejected) *string { return &loadID }),
 	}
 }
 
