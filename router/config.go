@@ -57,6 +57,7 @@ type CostConfig struct {
 	RateLimit    float64 // price of one 429 (the wait for it and a penalty), in median prices
 	ErrorPenalty float64 // Routing Cost grows by this times the error rate
 	BadToolCalls float64 // weight of the quality term; 1 = Routing Cost ÷ share of well-formed tool calls
+	TTFTQuantile float64 // quantile of TTFT that is charged, from TelemetryConfig.Percentiles; 0 = the mean
 	WaitUSD      float64 // USD per second of waiting; 0 = derived from Throughput per model
 	TTFTUSD      float64 // USD per second of TTFT; 0 = derived from TTFT per model
 	RateLimitUSD float64 // USD per 429; 0 = derived from RateLimit per model
@@ -236,6 +237,10 @@ func (c Config) Validate() error {
 	check("cost.rate_limit", c.Cost.RateLimit, 0, inf)
 	check("cost.error_penalty", c.Cost.ErrorPenalty, 0, inf)
 	check("cost.bad_tool_calls", c.Cost.BadToolCalls, 0, 1)
+	check("cost.ttft_quantile", c.Cost.TTFTQuantile, 0, 0.999)
+	if c.Cost.TTFTQuantile > 0 && !c.Telemetry.Percentiles {
+		errs = append(errs, errors.New("router config: cost.ttft_quantile: needs telemetry.percentiles"))
+	}
 	check("cost.wait_usd", c.Cost.WaitUSD, 0, inf)
 	check("cost.ttft_usd", c.Cost.TTFTUSD, 0, inf)
 	check("cost.rate_limit_usd", c.Cost.RateLimitUSD, 0, inf)
@@ -249,7 +254,7 @@ func (c Config) Validate() error {
 	check("outage.min_requests", c.Outage.MinRequests, 0, inf)
 	check("back_off.accepts", c.BackOff.Accepts, 0, inf)
 	check("back_off.latency_jump", c.BackOff.LatencyJump, 0, inf)
-	check("back_off.least", c.BackOff.Least, 0, 1)
+	check("back_off.least", c.BackOff.Least, 1e-3, 1)
 	check("cap.burst", c.Cap.Burst, 0, 1)
 	check("cap.min_rejected", c.Cap.MinRejected, 0, inf)
 	check("cap.own_load", c.Cap.OwnLoad, 0, inf)

@@ -37,7 +37,7 @@ func (l *Ledger) Add(p *Price, a *Attempt, secondUSD float64, stops bool) {
 	if failed {
 		l.Failed++
 	}
-	insured := output == 0 && a.Finish == "" || a.Finish == "error" || failed && a.Finish == ""
+	insured := output == 0 && a.Finish == "" || a.Finish == "error"
 	if !insured {
 		l.BilledUSD += price
 	}

@@ -63,7 +63,7 @@ type deck struct {
 func newDeck(r *Router, p policy) *deck {
 	d := &deck{p, make([]table, p.variants(r))}
 	for i := range d.tables {
-		d.tables[i] = newTable(len(r.endpoints))
+		d.tables[i] = newTable(r.rank)
 	}
 	return d
 }

@@ -19,6 +19,7 @@ type Router struct {
 	groups       []Set     // endpoints that share the rate limit
 	idle         []Instant // longest pause of a pinned conversation
 	priceWeights []float64
+	rank         []uint8 // places by slug
 
 	// What is learned.
 	telemetry telemetry
@@ -80,8 +81,8 @@ func New(model string, endpoints []Endpoint, cfg Config) (*Router, error) {
 	r := &Router{
 		model: model, endpoints: append([]Endpoint(nil), endpoints...), cfg: cfg, curve: newCurve(&cfg.Share),
 		all: FirstN(n), inaccurate: inaccurate(endpoints, &cfg.Quality), groups: groups(endpoints), idle: make([]Instant, n),
-		priceWeights: priceWeights(endpoints, cfg.Price.Exponent),
-		loads:        make([]load, n), breakers: make([]breaker, n), stale: true,
+		priceWeights: priceWeights(endpoints, cfg.Price.Exponent), rank: ranks(endpoints),
+		loads: make([]load, n), breakers: make([]breaker, n), stale: true,
 		signals: make([]signals, n), medians: newMedians(n), backOff: make([]float64, n), limits: make([]float64, n),
 		tiers: make([]uint8, n), scratch: [2][]float64{make([]float64, n), make([]float64, n)},
 	}
@@ -94,7 +95,7 @@ func New(model string, endpoints []Endpoint, cfg Config) (*Router, error) {
 	r.telemetry = newTelemetry(&r.cfg.Telemetry, n)
 	r.sizes = make([]requestSize, len(r.telemetry.sizes))
 	for i := range r.filtered {
-		r.filtered[i].table = newTable(n)
+		r.filtered[i].table = newTable(r.rank)
 	}
 	return r, r.Use("routing-cost")
 }
@@ -131,6 +132,19 @@ func groups(endpoints []Endpoint) []Set {
 		}
 	}
 	return g
+}
+
+// ranks are the endpoints' places by slug.
+func ranks(endpoints []Endpoint) []uint8 {
+	rank := make([]uint8, len(endpoints))
+	for i := range endpoints {
+		for j := range endpoints {
+			if endpoints[j].Slug < endpoints[i].Slug {
+				rank[i]++
+			}
+		}
+	}
+	return rank
 }
 
 // Model is the name that the router was made for.
@@ -319,6 +333,9 @@ func (r *Router) snapshot(now Instant) {
 	all := r.sizes[len(r.sizes)-1]
 	r.typical.InputTokens, r.typical.OutputTokens = all.input, all.output
 	t.signals(r.weights, &r.typical, r.signals)
+	if q := r.cfg.Cost.TTFTQuantile; q > 0 {
+		t.tails(r.weights, &r.typical, q, r.signals)
+	}
 	t.backOffs(r.weights, &r.cfg.BackOff, r.signals, r.backOff)
 	r.flag()
 	r.breakAndMend(now)

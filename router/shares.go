@@ -44,56 +44,49 @@ func spill(preference, limits, shares []float64) bool {
 		}
 		return true
 	}
+	const open = -1 // not filled up to its limit
 	for i := range shares {
-		shares[i] = -1
+		shares[i] = open
 	}
-	left := 1.0
-	for again := true; again && total > 0; {
-		again = false
-		scale := left / total
+	for {
+		left, free := 1.0, 0.0
 		for i, p := range preference {
-			if shares[i] < 0 && p*scale > limits[i] {
-				shares[i] = limits[i]
-				left -= limits[i]
-				total -= p
-				again = true
+			if shares[i] == open {
+				free += p
+			} else {
+				left -= shares[i]
 			}
 		}
-		if left <= 0 {
+		if free <= 0 {
 			break
 		}
-	}
-	free := 0.0
-	for i, p := range preference {
-		if shares[i] < 0 {
-			free += p
-		}
-	}
-	if free > 0 && left > 0 {
+		scale, full := max(left, 0)/free, false
 		for i, p := range preference {
-			if shares[i] < 0 {
-				shares[i] = p * left / free
+			if shares[i] == open && p*scale > limits[i] {
+				shares[i], full = limits[i], true
 			}
 		}
-		return true
+		if !full {
+			for i, p := range preference {
+				if shares[i] == open {
+					shares[i] = p * scale
+				}
+			}
+			return true
+		}
 	}
-	sum := 0.0
+	// Everybody is full.
+	room := 0.0
 	for i := range shares {
 		shares[i] = max(shares[i], 0)
-		sum += shares[i]
+		room += shares[i]
 	}
-	if sum > 0 {
-		for i := range shares {
-			shares[i] /= sum
-		}
-		return left <= 1e-12
-	}
-	for i, p := range preference {
-		shares[i] = p
-		sum += p
+	if room <= 0 {
+		copy(shares, preference)
+		room = total
 	}
 	for i := range shares {
-		shares[i] /= sum
+		shares[i] /= room
 	}
 	return false
 }

@@ -144,6 +144,15 @@ func (t *telemetry) expect(w weights, out []requestSize) {
 	}
 }
 
+// tails replaces the mean TTFT by a quantile, shrunk in the same way.
+func (t *telemetry) tails(w weights, y *Typical, q float64, out []signals) {
+	k := t.cfg.Prior * w.usual
+	for i := range t.latency {
+		v, weight := t.latency[i].quantile(q)
+		out[i].ttft = (v*weight + k*y.TTFT) / (weight + k)
+	}
+}
+
 // signals fills the belief about every endpoint.
 func (t *telemetry) signals(w weights, y *Typical, out []signals) {
 	k := t.cfg.Prior * w.usual

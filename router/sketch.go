@@ -2,12 +2,12 @@ package router
 
 import "math"
 
-// sketch is a fading histogram on a logarithmic scale: four buckets per doubling, so a percentile read between the bounds of its bucket is
-// within 10 % of the true one. Weights are those of the telemetry's usual memory.
+// sketch is a fading histogram on a logarithmic scale: eight buckets per doubling, so a percentile is
+// within 13 % of the true one. Weights are those of the telemetry's usual memory.
 type sketch [sketchBuckets]float32
 
 const (
-	sketchBuckets = 96
+	sketchBuckets = 192
 	sketchSpare   = 50               // mantissa bits that don't tell the bucket: 2 of 52 do
 	sketchFirst   = (1023 - 11) << 2 // the bucket of 2⁻¹¹, about half a millisecond or half a token per 1000 s
 )

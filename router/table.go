@@ -29,11 +29,13 @@ type table struct {
 	order      []uint8
 	scratch    []float64
 	piles      []uint8
+	rank       []uint8 // places of the endpoints by slug, which decide ties whatever the order of the input
 }
 
-func newTable(n int) table {
+func newTable(rank []uint8) table {
+	n := len(rank)
 	t := table{
-		best: -1, shares: make([]float64, n), costs: make([]float64, n), threshold: make([]uint64, n), alias: make([]uint8, n),
+		rank: rank, best: -1, shares: make([]float64, n), costs: make([]float64, n), threshold: make([]uint64, n), alias: make([]uint8, n),
 		order: make([]uint8, n), scratch: make([]float64, n), piles: make([]uint8, n),
 	}
 	for i := range t.order {
@@ -111,12 +113,12 @@ func (t *table) strict(eligible Set) {
 	}
 }
 
-// sortOrder orders the endpoints by key, least first, ties by index; almost sorted from the last time.
+// sortOrder orders the endpoints by key, least first, ties by slug; almost sorted from the last time.
 func (t *table) sortOrder(key []float64) {
 	o := t.order
 	for i, e := range o {
 		j := i
-		for ; j > 0 && (key[o[j-1]] > key[e] || key[o[j-1]] == key[e] && o[j-1] > e); j-- {
+		for ; j > 0 && (key[o[j-1]] > key[e] || key[o[j-1]] == key[e] && t.rank[o[j-1]] > t.rank[e]); j-- {
 			o[j] = o[j-1]
 		}
 		o[j] = e
