@@ -90,7 +90,23 @@ func markOf(verdict string) mark {
 	case stats.VerdictHigher, stats.VerdictLower:
 		return mark{"detected, neither good nor bad", glyph(purple, draw.BoxGlyph{})}
 	}
-	return mark{"not detected", glyph(grey, draw.RingGlyph{})}
+	return mark{"not detected", glyph(grey, openCircle{})}
+}
+
+// openCircle is a ring that hides what lies under it.
+type openCircle struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (openCircle) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: sty.Radius, Shape: draw.CircleGlyph{}}, at)
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: paper, Radius: sty.Radius * 0.62, Shape: draw.CircleGlyph{}}, at)
+}
+
+// armMarks returns how the two arms are drawn: told apart by colour and by shape.
+func armMarks(arms Arms) (control, treatment mark) {
+	control = mark{clip(clean(arms.Control), 30) + " (control)", draw.GlyphStyle{Color: grey, Radius: 2.6, Shape: draw.BoxGlyph{}}}
+	treatment = mark{clip(clean(arms.Treatment), 30) + " (treatment)", draw.GlyphStyle{Color: green, Radius: 3, Shape: draw.CircleGlyph{}}}
+	return control, treatment
 }
 
 // legend draws marks with their words in one row, from the left.
@@ -119,48 +135,59 @@ func titled(c draw.Canvas, title string) draw.Canvas {
 	return draw.Crop(c, 0, 0, 0, -24)
 }
 
-// percentTicks marks a percent axis whose values are fractions.
-type percentTicks struct{}
+// percentTicks marks a percent axis whose values are fractions, in about so many parts.
+type percentTicks struct{ parts int }
 
 // Ticks returns labelled marks at round percentages.
-func (percentTicks) Ticks(lo, hi float64) []plot.Tick {
-	var ticks []plot.Tick
-	step := roundStep(hi - lo)
-	d := decimals(100*step, 1, 0)
-	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step; k++ {
-		ticks = append(ticks, plot.Tick{Value: k * step, Label: signed(100*k*step, d) + "%"})
+func (t percentTicks) Ticks(lo, hi float64) []plot.Tick {
+	return roundTicks(lo, hi, t.parts, func(x, step float64) string { return signed(100*x, decimals(100*step, 1, 0)) + "%" })
+}
+
+// measureTicks marks an axis of a measure's levels.
+type measureTicks struct {
+	measure
+	parts int
+}
+
+// Ticks returns labelled marks at round levels.
+func (t measureTicks) Ticks(lo, hi float64) []plot.Tick {
+	scale := t.scale()
+	ticks := roundTicks(lo*scale, hi*scale, t.parts, func(x, step float64) string {
+		d := decimals(step, 1, 0)
+		if d > 0 {
+			d = t.money(d, step)
+		}
+		return t.withUnit(fixed(x, d))
+	})
+	for i := range ticks {
+		ticks[i].Value /= scale
 	}
 	return ticks
 }
 
-// roundStep returns a step of 1, 2 or 5 times a power of ten that divides a span into four to ten parts.
-func roundStep(span float64) float64 {
-	if span <= 0 {
+// roundTicks returns marks at the multiples of a round step.
+func roundTicks(lo, hi float64, parts int, label func(x, step float64) string) []plot.Tick {
+	var ticks []plot.Tick
+	step := roundStep(hi-lo, parts)
+	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step; k++ {
+		ticks = append(ticks, plot.Tick{Value: k * step, Label: label(k*step, step)})
+	}
+	return ticks
+}
+
+// roundStep returns a step of 1, 2 or 5 times a power of ten that divides a span into at least so many parts, and fewer than 2.5 times as many.
+func roundStep(span float64, parts int) float64 {
+	if span <= 0 || parts < 1 {
 		return 1
 	}
-	base := math.Pow(10, math.Floor(math.Log10(span/4)))
-	for _, f := range []float64{5, 2, 1} {
-		if f*base <= span/4 {
+	target := span / float64(parts)
+	base := math.Pow(10, math.Floor(math.Log10(target)+1e-9))
+	for _, f := range []float64{5, 2} {
+		if f*base <= target*(1+1e-9) {
 			return f * base
 		}
 	}
 	return base
-}
-
-// numberTicks marks an axis of plain numbers; format prints a value with the step's decimals.
-type numberTicks struct {
-	format func(x float64, decimals int) string
-}
-
-// Ticks returns labelled marks at round numbers.
-func (n numberTicks) Ticks(lo, hi float64) []plot.Tick {
-	var ticks []plot.Tick
-	step := roundStep(hi - lo)
-	d := decimals(step, 1, 0)
-	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step; k++ {
-		ticks = append(ticks, plot.Tick{Value: k * step, Label: n.format(k*step, d)})
-	}
-	return ticks
 }
 
 // svg renders a figure as SVG.

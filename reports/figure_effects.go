@@ -53,7 +53,7 @@ func drawForest(c draw.Canvas, heading string, rows []effectLine) {
 	c = titled(c, heading)
 	p := newPlot()
 	p.X.Min, p.X.Max = effectRange(rows)
-	p.X.Tick.Marker = percentTicks{}
+	p.X.Tick.Marker = percentTicks{4}
 	p.Y.Min, p.Y.Max = -0.6, float64(len(rows))-0.4
 	var ticks plot.ConstantTicks
 	for i, r := range rows {
@@ -76,6 +76,10 @@ func drawForest(c draw.Canvas, heading string, rows []effectLine) {
 	data := p.DataCanvas(area)
 	_, y := p.Transforms(&data)
 	for i, r := range rows {
+		side.Color = ink
+		if !detected(r.verdict) {
+			side.Color = grey
+		}
 		beside(c, side, vg.Point{X: data.Max.X + 8, Y: y(float64(len(rows) - 1 - i))}, r.words)
 	}
 	legend(c, data.Min.X, c.Min.Y+10, marksOf(rows))
@@ -129,35 +133,53 @@ func (f forest) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	c.StrokeLine2(line(ink, 1), x(0), c.Min.Y, x(0), c.Max.Y)
 	for i, r := range f.rows {
-		drawEffect(c, x, y(float64(len(f.rows)-1-i)), p.X.Min, p.X.Max, r)
+		drawLevel(c, x, y(float64(len(f.rows)-1-i)), p.X.Min, p.X.Max, r, markOf(r.verdict).glyph)
 	}
 }
 
-// drawEffect draws one interval and its point on a horizontal line; what lies beyond the axis ends in an arrow.
-func drawEffect(c draw.Canvas, x func(float64) vg.Length, level vg.Length, lo, hi float64, r effectLine) {
-	m := markOf(r.verdict)
+// drawLevel draws one interval and its point on a horizontal line; what lies beyond the axis ends in an arrow.
+func drawLevel(c draw.Canvas, x func(float64) vg.Length, level vg.Length, lo, hi float64, r effectLine, glyph draw.GlyphStyle) {
 	if r.effect.Lo != nil && r.effect.Hi != nil {
-		from, to := max(*r.effect.Lo, lo), min(*r.effect.Hi, hi)
-		sty := line(m.glyph.Color, 1.8)
+		from, to := clamp(*r.effect.Lo, lo, hi), clamp(*r.effect.Hi, lo, hi)
+		sty := line(glyph.Color, float64(glyph.Radius)*0.45)
+		half := glyph.Radius * 0.75
 		c.StrokeLine2(sty, x(from), level, x(to), level)
-		endOf(c, sty, x(from), level, *r.effect.Lo < lo, -1)
-		endOf(c, sty, x(to), level, *r.effect.Hi > hi, +1)
+		endOf(c, sty, x(from), level, half, *r.effect.Lo < lo, -1)
+		endOf(c, sty, x(to), level, half, *r.effect.Hi > hi, +1)
 	}
-	if e := *r.effect.Estimate; e >= lo && e <= hi {
-		at := vg.Point{X: x(e), Y: level}
-		if _, open := m.glyph.Shape.(draw.RingGlyph); open {
-			c.DrawGlyphNoClip(draw.GlyphStyle{Color: paper, Radius: m.glyph.Radius, Shape: draw.CircleGlyph{}}, at)
-		}
-		c.DrawGlyphNoClip(m.glyph, at)
+	if e := r.effect.Estimate; e != nil && *e >= lo && *e <= hi {
+		c.DrawGlyphNoClip(glyph, vg.Point{X: x(*e), Y: level})
 	}
 }
 
 // endOf ends an interval: a bar, or an arrow when the interval goes on beyond the axis.
-func endOf(c draw.Canvas, sty draw.LineStyle, x, y vg.Length, beyond bool, side vg.Length) {
-	const half = 3
+func endOf(c draw.Canvas, sty draw.LineStyle, x, y, half vg.Length, beyond bool, side vg.Length) {
 	if beyond {
 		c.StrokeLines(sty, []vg.Point{{X: x - side*4, Y: y + half}, {X: x, Y: y}, {X: x - side*4, Y: y - half}})
 		return
 	}
 	c.StrokeLine2(sty, x, y-half, x, y+half)
+}
+
+func clamp(x, lo, hi float64) float64 { return min(max(x, lo), hi) }
+
+// cappedRange returns an axis that holds zero and all estimates, and of the intervals as much as does not squash the rest.
+func cappedRange(effects []stats.Effect) (lo, hi float64) {
+	for _, e := range effects {
+		if e.Estimate != nil {
+			lo, hi = min(lo, *e.Estimate), max(hi, min(*e.Estimate, largestShown))
+		}
+	}
+	reach := max(hi-lo, 0.04)
+	least, most := lo-reach, hi+reach
+	for _, e := range effects {
+		if e.Lo != nil && e.Hi != nil {
+			lo, hi = min(lo, max(*e.Lo, least)), max(hi, min(*e.Hi, most))
+		}
+	}
+	room := 0.05 * (hi - lo)
+	if room == 0 {
+		room = 0.01
+	}
+	return lo - room, hi + room
 }

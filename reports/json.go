@@ -60,6 +60,15 @@ func listsOf(doc Document) Document {
 	doc.Warnings = list(doc.Warnings)
 	doc.Notes = list(doc.Notes)
 	doc.Provenance.Inputs = list(doc.Provenance.Inputs)
+	doc.Blocks = append([]BlockPoint(nil), doc.Blocks...)
+	for i := range doc.Blocks {
+		doc.Blocks[i].Values = list(doc.Blocks[i].Values)
+	}
+	if doc.Comparison != nil {
+		c := *doc.Comparison
+		c.Rows, c.Different = list(c.Rows), list(c.Different)
+		doc.Comparison = &c
+	}
 	return doc
 }
 

@@ -12,7 +12,10 @@ func TestLook(t *testing.T) {
 	if dir == "" {
 		t.Skip("set SWITCHBACK_LOOK to a folder to see the figures")
 	}
-	for name, doc := range map[string]Document{"normal": normalDocument(), "provisional": provisionalDocument(), "incomplete": incompleteDocument()} {
+	for name, doc := range map[string]Document{
+		"normal": withNights(withSeries(normalDocument())), "provisional": withSeries(provisionalDocument()),
+		"incomplete": incompleteDocument(), "models": manyModelsDocument(100),
+	} {
 		files, err := Render(doc, Options{PNG: true, HTML: true})
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ type File struct {
 	Bytes []byte
 }
 
-// Files are the files of a report in the order in which they are made: report.md, results.json, then the figures.
+// Files are the files of a report in the order in which they are made: report.md, results.json, report.html when asked for, then the figures.
 type Files []File
 
 // Options of Render.
@@ -24,6 +24,13 @@ func Render(doc Document, o Options) (Files, error) {
 	}
 	p := compose(doc)
 	files := Files{{"report.md", writeMarkdown(p)}, {"results.json", results}}
+	if o.HTML {
+		html, err := writeHTML(p)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{"report.html", html})
+	}
 	for _, f := range figures(p.blocks) {
 		svg, err := f.svg()
 		if err != nil {

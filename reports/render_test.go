@@ -40,8 +40,8 @@ func TestRenderGolden(t *testing.T) {
 		name string
 		doc  Document
 	}{
-		{"normal", normalDocument()},
-		{"provisional", provisionalDocument()},
+		{"normal", withNights(withSeries(normalDocument()))},
+		{"provisional", withSeries(provisionalDocument())},
 		{"incomplete", incompleteDocument()},
 		{"degenerate", degenerateDocument()},
 	} {

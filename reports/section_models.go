@@ -27,6 +27,9 @@ func perModel(doc Document) []block {
 			"with {} models some intervals will exclude zero by chance.", name(doc.Arms.Treatment), name(doc.Arms.Control), doc.level(), strconv.Itoa(len(models)))),
 		tabular(modelSummary(doc, rows, models, measures)),
 	}
+	if f, ok := modelsFigure(doc, rows, models); ok {
+		blocks = append(blocks, drawing(f))
+	}
 	var tables []block
 	const perTable = maxColumns - 1
 	for start := 0; start < len(measures); start += perTable {

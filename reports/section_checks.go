@@ -1,0 +1,119 @@
+package reports
+
+import "strconv"
+
+// checks explains the diagnostics in plain words: the question, the answer, and whether a reader should look twice.
+func checks(doc Document) []block {
+	if len(doc.Diagnostics.Checks) == 0 {
+		return nil
+	}
+	t := columns("Question", "Of", ">Answer", ">"+doc.level()+" interval", ">p", "Reading")
+	attention := 0
+	for _, c := range doc.Diagnostics.Checks {
+		answer, interval := checkNumbers(c)
+		reading := words("nothing to see")
+		switch c.Outcome {
+		case CheckAttention:
+			reading = append(bold("look: "), words(checkMeaning(c.ID))...)
+			attention++
+		case CheckNotMeasurable:
+			reading = words("cannot be answered from this data")
+		}
+		of := text(nil)
+		if c.Metric != "" {
+			of = words(measureOf(c.Metric, "").Title)
+		}
+		if c.Subject != "" {
+			of = lines(of, sentence("{} {}", checkSubject(c.ID), name(c.Subject)))
+		}
+		t.row(words(checkQuestion(c.ID)), of, words(answer), words(interval), words(probability(c.PValue)), reading)
+	}
+	summary := words("These look for reasons not to trust the estimates. None stands out.")
+	if attention > 0 {
+		summary = words("These look for reasons not to trust the estimates. " + count(int64(attention), "answer asks", "answers ask") + " for a second look.")
+	}
+	return []block{heading("Diagnostics"), paragraph(summary), tabular(t)}
+}
+
+// checkQuestion says what a check asks; an unknown check is shown by its id.
+func checkQuestion(id string) string {
+	switch id {
+	case CheckPredecessor:
+		return "Does the effect depend on which arm ran just before?"
+	case CheckOrder:
+		return "Does the effect depend on which arm came first in the pair?"
+	case CheckPlacebo:
+		return "Does a schedule shifted by one block show an effect where none can be?"
+	case CheckAutocorrelation:
+		return "Do neighbouring pairs resemble each other?"
+	case CheckLeavePairOut:
+		return "Does the result hang on one pair?"
+	case CheckLeaveClientOut:
+		return "Does the result hang on one client?"
+	case CheckEffectivePairs:
+		return "How many pairs carry the estimate?"
+	case CheckBurnIn:
+		return "Would another burn-in change the effect?"
+	case CheckVolume:
+		return "Did both arms get equally many requests?"
+	case CheckWidthsHalfSample:
+		return "Do the two kinds of interval agree in width?"
+	}
+	return oneLine(id)
+}
+
+// checkMeaning says what it would mean if a check stands out.
+func checkMeaning(id string) string {
+	switch id {
+	case CheckPredecessor, CheckOrder, CheckBurnIn:
+		return "one arm may reach into the other's blocks; a longer burn-in or longer blocks would tell."
+	case CheckPlacebo:
+		return "something other than the switch moves with the schedule."
+	case CheckAutocorrelation:
+		return "the pairs are not independent, so the intervals may be too narrow."
+	case CheckLeavePairOut:
+		return "without this pair the result reads differently."
+	case CheckLeaveClientOut:
+		return "without this client the result reads differently."
+	case CheckEffectivePairs:
+		return "few pairs carry most of the weight, so the interval is less sure than it seems."
+	case CheckVolume:
+		return "the arms met different traffic, or rows of one arm are missing."
+	case CheckWidthsHalfSample:
+		return "the intervals differ by more than 15% in width; trust the wider one."
+	}
+	return "it is outside of what is expected."
+}
+
+func checkSubject(id string) string {
+	switch id {
+	case CheckLeavePairOut:
+		return "without pair"
+	case CheckLeaveClientOut:
+		return "without client"
+	case CheckBurnIn:
+		return "with a burn-in of"
+	}
+	return "about"
+}
+
+// checkNumbers prints a check's value and interval: plain numbers for correlations and counts, percentages for effects.
+func checkNumbers(c Check) (answer, interval string) {
+	print := func(x, scale float64, d int, unit string) string { return signed(scale*x, d) + unit }
+	scale, unit, d := 100.0, "%", 1
+	switch c.ID {
+	case CheckAutocorrelation:
+		scale, unit, d = 1, "", 2
+	case CheckEffectivePairs:
+		return opt(c.Value, func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }), notKnown
+	}
+	answer, interval = notKnown, notKnown
+	if c.Lo != nil && c.Hi != nil {
+		d = max(decimals(scale*(*c.Hi-*c.Lo), 2, d), 0)
+		interval = print(*c.Lo, scale, d, "") + " to " + print(*c.Hi, scale, d, unit)
+	}
+	if c.Value != nil {
+		answer = print(*c.Value, scale, d, unit)
+	}
+	return answer, interval
+}
