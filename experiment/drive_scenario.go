@@ -13,6 +13,9 @@ import (
 // ErrUnknownScenario is wrapped by the error of a scenario name that does not exist.
 var ErrUnknownScenario = errors.New("unknown scenario")
 
+// ErrUnknownModel is wrapped by the error of a model that a scenario does not have.
+var ErrUnknownModel = errors.New("unknown model")
+
 // Scenario is a world to run an experiment in.
 type Scenario struct {
 	Name     string

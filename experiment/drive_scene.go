@@ -125,7 +125,7 @@ func (s *scene) addJobs(groups [][]market.Offer, wanted []string) error {
 	}
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("scenario %s has no model %q (it has %s)", s.scenario.Name, name, strings.Join(names, ", "))
+			return fmt.Errorf("scenario %s: %w %q (it has %s)", s.scenario.Name, ErrUnknownModel, name, strings.Join(names, ", "))
 		}
 	}
 	traces, err := workload.Traces()
