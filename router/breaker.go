@@ -35,7 +35,7 @@ func (r *Router) breakAndMend(now Instant) {
 		if b.state == closed && b.ejections > 0 && now >= b.until {
 			b.ejections = 0
 		}
-		if b.state == open {
+		if b.state != closed { // a half-open one may be out again at any moment
 			out++
 		}
 	}

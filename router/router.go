@@ -425,3 +425,6 @@ func (r *Router) orderDeck() *deck {
 	}
 	return r.ordered
 }
+
+// InFlight is the number of attempts at the endpoint that were decided and not yet observed.
+func (r *Router) InFlight(endpoint int32) int { return int(r.loads[endpoint].inFlight) }

@@ -8,8 +8,8 @@ type sketch [sketchBuckets]float32
 
 const (
 	sketchBuckets = 192
-	sketchSpare   = 50               // mantissa bits that don't tell the bucket: 2 of 52 do
-	sketchFirst   = (1023 - 11) << 2 // the bucket of 2⁻¹¹, about half a millisecond or half a token per 1000 s
+	sketchSpare   = 49               // mantissa bits that do not tell the bucket: 3 of 52 do
+	sketchFirst   = (1023 - 11) << 3 // the bucket of 2⁻¹¹, about half a millisecond or half a token per 1000 s
 )
 
 // bucket is the bucket of x > 0.
