@@ -250,11 +250,13 @@ func (m *Model) cutPeaks(multiple float64) {
 			c.rate, c.gaps = rate, gaps
 		}
 	}
-	limit := multiple * m.weekShare() / weekWindows
-	for w := range span {
-		if flow := m.rateAt(w); flow > limit {
-			for i := range m.clients {
-				m.clients[i].rate[w] *= float32(limit / flow)
+	for range 3 { // a cut lowers the mean
+		limit := multiple * m.weekShare() / weekWindows
+		for w := range span {
+			if flow := m.rateAt(w); flow > limit {
+				for i := range m.clients {
+					m.clients[i].rate[w] *= float32(limit / flow)
+				}
 			}
 		}
 	}

@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"switchback/experiment/random"
 )
@@ -12,7 +14,6 @@ func (w *Workload) scaleTokens(p Params, seed uint64) {
 	n := len(w.Models)
 	rng := random.New(seed, "workload", "token scales")
 	normal := random.Normal()
-	zIn, zOut := standardised(n, normal, &rng), standardised(n, normal, &rng)
 	share := make([]float64, n)
 	total := 0.0
 	for i := range w.Models {
@@ -21,6 +22,13 @@ func (w *Workload) scaleTokens(p Params, seed uint64) {
 	for i := range w.Models {
 		share[i] = w.Models[i].Flow / total
 	}
+	// Models with more traffic tend to have longer prompts: the published traffic-weighted mean is above the geometric one.
+	inScore, outScore := make([]float64, n), make([]float64, n)
+	for i := range n {
+		inScore[i] = math.Log(share[i]) + normal.Draw(&rng)
+		outScore[i] = normal.Draw(&rng)
+	}
+	zIn, zOut := spread(inScore, normal), spread(outScore, normal)
 	sigma := p.inputSpread(zIn, share)
 	for i := range w.Models {
 		m := &w.Models[i]
@@ -28,21 +36,23 @@ func (w *Workload) scaleTokens(p Params, seed uint64) {
 	}
 }
 
-// standardised draws n normal numbers with mean 0 and, for n > 1, standard deviation 1.
-func standardised(n int, normal *random.Table, rng *random.Stream) []float64 {
+// spread returns n evenly spread normal quantiles, standard deviation 1, in the order of the scores.
+func spread(scores []float64, normal *random.Table) []float64 {
+	n := len(scores)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
 	z := make([]float64, n)
-	mean, ss := 0.0, 0.0
-	for i := range z {
-		z[i] = normal.Draw(rng)
-		mean += z[i] / float64(n)
+	squares := 0.0
+	for rank, i := range order {
+		z[i] = normal.At((float64(rank) + 0.5) / float64(n))
+		squares += z[i] * z[i] / float64(n)
 	}
 	for i := range z {
-		z[i] -= mean
-		ss += z[i] * z[i] / float64(n)
-	}
-	for i := range z {
-		if ss > 0 {
-			z[i] /= math.Sqrt(ss)
+		if squares > 0 {
+			z[i] /= math.Sqrt(squares)
 		}
 	}
 	return z
@@ -72,20 +82,20 @@ func (p *Params) inputSpread(z, share []float64) float64 {
 // fitScales finds the scales that give the model the wanted expected tokens, by simulating conversations
 // without a market. Outputs first, since answers become part of later prompts.
 func (m *Model) fitScales(wantInput, wantOutput float64, seed uint64) {
-	for range 4 { // the cut at MaxOutput makes the mean less than proportional to the scale
-		_, output := m.expectTokens(seed, 1500)
+	for range 3 { // the cut at MaxOutput makes the mean less than proportional to the scale
+		_, output := m.expectTokens(seed, 1000)
 		m.outputScale *= wantOutput / output
 	}
-	lo, hi := math.Log(1e-3), math.Log(1e3)
-	for range 14 {
+	lo, hi := math.Log(1e-2), math.Log(1e2)
+	for range 12 {
 		m.inputScale = math.Exp((lo + hi) / 2)
-		if input, _ := m.expectTokens(seed, 1500); input < wantInput {
+		if input, _ := m.expectTokens(seed, 1000); input < wantInput {
 			lo = math.Log(m.inputScale)
 		} else {
 			hi = math.Log(m.inputScale)
 		}
 	}
-	m.MeanInput, m.MeanOutput = m.expectTokens(seed, 6000)
+	m.MeanInput, m.MeanOutput = m.expectTokens(seed, 4000)
 }
 
 // expectTokens estimates the mean tokens of a request from n conversations at random clients and instants.
