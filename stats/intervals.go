@@ -13,7 +13,7 @@ const (
 	IntervalExpanded   = "expanded"    // percentile with tails expanded for the number of pairs (Hesterberg 2015)
 	IntervalPercentile = "percentile"  // plain percentile
 	IntervalBasic      = "basic"       // point mirrored percentile
-	IntervalBCa        = "bca"         // bias-corrected and accelerated (Efron 1987), jackknife by pair
+	IntervalBCa        = "bca"         // bias-corrected and accelerated (Efron 1987), influence by pair
 	IntervalBootstrapT = "bootstrap-t" // studentized
 	IntervalT          = "t"           // point ± t · jackknife standard error
 	IntervalHalfSample = "half-sample" // typical values (Hartigan 1969)
@@ -44,8 +44,11 @@ func newReplicates(values []float64, empty int) replicates {
 	return r
 }
 
-// at returns the ⌈pB⌉-th of the sorted values (type 1 quantile).
+// at returns the ⌈pB⌉-th of the sorted values (type 1 quantile), NaN for p = NaN.
 func (r replicates) at(p float64) float64 {
+	if math.IsNaN(p) {
+		return p
+	}
 	b := len(r.sorted)
 	k := int(math.Ceil(p*float64(b) - 1e-9)) // p·B is often meant to be whole: 0.025 · 10,000
 	return r.sorted[min(max(k, 1), b)-1]
@@ -79,6 +82,7 @@ type evidence struct {
 	bootstrap replicates
 	half      replicates
 	jackknife []float64 // by left-out pair, for the pairs that count
+	influence []float64 // by pair, for bca; nil: from the jackknife
 	studentT  replicates
 	studentSE float64 // of the point, by the formula that studentT used
 	n         int     // pairs that count
@@ -108,7 +112,7 @@ func (e evidence) interval(kind string, alpha float64) (lo, hi float64) {
 	case IntervalBasic:
 		lo, hi = 2*e.point-e.bootstrap.at(1-alpha), 2*e.point-e.bootstrap.at(alpha)
 	case IntervalBCa:
-		low, high := bcaTails(e.bootstrap, e.point, acceleration(e.jackknife), alpha)
+		low, high := bcaTails(e.bootstrap, e.point, e.acceleration(), alpha)
 		lo, hi = e.bootstrap.at(low), e.bootstrap.at(high)
 	}
 	return math.Min(lo, e.point), math.Max(hi, e.point)
@@ -147,12 +151,20 @@ func jackknifeSE(leftOut []float64) float64 {
 	return math.Sqrt(sum * (n - 1) / n)
 }
 
-// acceleration returns the skewness constant a of BCa from delete-one values: Σd³ / (6 (Σd²)^1.5), 0 when all are equal.
-func acceleration(leftOut []float64) float64 {
+// acceleration returns the constant a of BCa from the pairs' influence.
+func (e evidence) acceleration() float64 {
+	if e.influence != nil {
+		return skewness(e.influence)
+	}
+	return skewness(jackknifeDeviations(e.jackknife))
+}
+
+// skewness returns Σv³ / (6 (Σv²)^1.5), 0 when all are 0.
+func skewness(values []float64) float64 {
 	var two, three float64
-	for _, d := range jackknifeDeviations(leftOut) {
-		two += d * d
-		three += d * d * d
+	for _, v := range values {
+		two += v * v
+		three += v * v * v
 	}
 	if two == 0 {
 		return 0

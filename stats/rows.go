@@ -212,6 +212,11 @@ func (r *row) evidence() (relative, absolute evidence) {
 	switch r.a.opts.Interval {
 	case IntervalHalfSample:
 		absolute.half = newReplicates(half.absolute, empty)
+	case IntervalBCa:
+		if r.scope.models > 0 {
+			point := r.a.sets[setPoint]
+			relative.influence, absolute.influence = r.scope.blend.influences(r.m.cells, point, 0, len(r.a.pairs), r.models[setPoint])
+		}
 	case IntervalBootstrapT:
 		r.studentize(&relative, &absolute)
 	}
