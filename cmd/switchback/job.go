@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
-	"time"
 )
 
 // job is one command at work in the output folder, under its lock.
@@ -59,7 +59,7 @@ func (p *process) inOutput(ctx context.Context, command string, s *settings, c c
 			err = errors.Join(err, saveErr)
 		}
 		if err == nil && j.outcome != "" {
-			j.log.Info(j.outcome, "seconds", p.now().Sub(start).Round(10*time.Millisecond).Seconds())
+			j.log.Info(j.outcome, "seconds", hundredths(p.now().Sub(start).Seconds()))
 		}
 	}()
 	release, err := out.lock(holder{PID: os.Getpid(), Host: host, Start: start})
@@ -86,6 +86,8 @@ func (j *job) stage(name, unit string, do func(s *stage) (int64, error)) error {
 		return err
 	}
 	j.record.Stages = append(j.record.Stages, stageRecord{Name: name, Count: n, Unit: unit, Seconds: seconds})
-	j.log.Info(name, unit, n, "seconds", time.Duration(seconds*float64(time.Second)).Round(time.Millisecond).Seconds())
+	j.log.Info(name, unit, n, "seconds", hundredths(seconds))
 	return j.record.save(j.out)
 }
+
+func hundredths(x float64) float64 { return math.Round(x*100) / 100 }

@@ -46,7 +46,10 @@ func (j *job) runDrive(ctx context.Context, plan experiment.Plan, s *stage, emit
 		Plan: plan, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: c.Threads,
 		LogRequests: c.Workload.Requests, Models: c.Workload.Models, Progress: s.set,
 	}, emit)
-	if err != nil {
+	switch {
+	case errors.Is(err, experiment.ErrUnknownModel):
+		return summary, usageError("", "%s: %w", c.file.place("workload.models"), err)
+	case err != nil:
 		return summary, err
 	}
 	for _, skipped := range summary.Skipped {

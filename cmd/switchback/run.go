@@ -72,7 +72,7 @@ func commandLine(name string, fs *pflag.FlagSet) string {
 
 // runSimulated drives the built-in router through the plan. The database is built aside, so that a run that does not
 // arrive leaves the former one.
-func (j *job) runSimulated(ctx context.Context, s *settings, command string) error {
+func (j *job) runSimulated(ctx context.Context, s *settings, command string) (err error) {
 	plan, err := j.config.plan()
 	if err != nil {
 		return err
@@ -89,13 +89,14 @@ func (j *job) runSimulated(ctx context.Context, s *settings, command string) err
 		return err
 	}
 	aside := j.out.aside(j.record.RunID)
+	defer func() { err = errors.Join(err, removeDatabase(aside)) }() // nothing is there any more when it arrived
 	store, err := openStore(ctx, aside, j.config.storeOptions())
 	if err != nil {
 		return err
 	}
 	doc, err := j.simulate(ctx, store, plan, w, command)
 	if err := errors.Join(err, store.Close()); err != nil {
-		return errors.Join(err, removeDatabase(aside))
+		return err
 	}
 	return j.publish(ctx, s, doc, func() error {
 		return errors.Join(j.out.replaceDatabase(aside), j.out.writePlan(plan))
