@@ -13,6 +13,9 @@ const (
 	Event
 	// Mean is ΣY/ΣN of an amount that is often zero; levels are arithmetic, weighted by N over both arms.
 	Mean
+	// Standardized is a Ratio at a fixed mix: ΣY/ΣN inside each stratum, averaged over the strata that both arms have with
+	// their shares of N in both arms together. Levels are geometric means over models.
+	Standardized
 )
 
 // Metric is one row of the analysis.
@@ -24,6 +27,7 @@ type Metric struct {
 	Unit      string  // of levels, after Scale
 	Scale     float64 // levels and absolute effects are multiplied by it (1e-3 turns microseconds into ms)
 	Better    int     // +1 up is good, −1 down is good, 0 neither
+	Pooled    bool    // Quantile: pooled over models, an overall row only
 	Published bool    // belongs to the family that Holm's and the max-|t| adjustment cover
 }
 
@@ -100,8 +104,9 @@ type Estimate struct {
 	HalfSample          Bounds   `json:"half_sample"`
 	SlotAdjusted        Effect   `json:"slot_adjusted"`
 	Unadjusted          *Effect  `json:"unadjusted,omitempty"` // the relative effect without slot adjustment, when the headline has it
-	TwoWay              Bounds   `json:"two_way"`
-	MCError             *float64 `json:"mc_error"` // Monte-Carlo standard error of an end of the relative interval, as a fraction
+	TwoWay              Bounds   `json:"two_way"`              // of the relative effect, for models like these
+	Simultaneous        Bounds   `json:"simultaneous"`         // of the relative effect, for all published overall rows at once
+	MCError             *float64 `json:"mc_error"`             // Monte-Carlo standard error of an end of the relative interval, as a fraction
 	PValue              *float64 `json:"p_value"`
 	PAdjusted           *float64 `json:"p_adjusted"`
 	PMaxT               *float64 `json:"p_max_t"`

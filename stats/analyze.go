@@ -111,19 +111,55 @@ func newAnalysis(ctx context.Context, src Source, pairs []Pair, opts Options) (*
 // measure fills the results of a group of metrics: one sum, or the quantiles of one quantity.
 func (a *analysis) measure(ctx context.Context, metrics []Metric, group []int, results []metricRows) error {
 	first := metrics[group[0]]
-	var found []measured
-	var err error
-	if first.Kind == Quantile {
-		perMilles := make([]int, len(group))
-		for g, i := range group {
-			if perMilles[g] = metrics[i].PerMille; perMilles[g] < 1 || perMilles[g] > 1000 {
-				return fmt.Errorf("quantile %d per mille: must lie in 1 … 1000", perMilles[g])
-			}
+	if first.Kind != Quantile {
+		m, err := a.sums(ctx, first)
+		if err != nil {
+			return err
 		}
-		found, err = a.quantiles(ctx, first.Quantity, perMilles)
-	} else {
-		found, err = a.sums(ctx, first)
+		results[group[0]], err = a.rowsOf(ctx, m)
+		return err
 	}
+	counts, err := a.src.Histogram(ctx, first.Quantity)
+	if err != nil {
+		return err
+	}
+	var each, pooled []int
+	for _, i := range group {
+		if q := metrics[i].PerMille; q < 1 || q > 1000 {
+			return fmt.Errorf("quantile %d per mille: must lie in 1 … 1000", q)
+		}
+		if metrics[i].Pooled {
+			pooled = append(pooled, i)
+		} else {
+			each = append(each, i)
+		}
+	}
+	if err := a.measureQuantiles(ctx, counts, metrics, each, results); err != nil {
+		return err
+	}
+	if len(pooled) == 0 {
+		return nil
+	}
+	all := a.pool(counts)
+	if err := all.measureQuantiles(ctx, counts, metrics, pooled, results); err != nil {
+		return err
+	}
+	for _, i := range pooled {
+		results[i].onlyOverall(len(a.models))
+	}
+	return nil
+}
+
+// measureQuantiles fills the results of the quantiles of one quantity, whose histograms are given.
+func (a *analysis) measureQuantiles(ctx context.Context, counts []Bin, metrics []Metric, group []int, results []metricRows) error {
+	if len(group) == 0 {
+		return nil
+	}
+	perMilles := make([]int, len(group))
+	for g, i := range group {
+		perMilles[g] = metrics[i].PerMille
+	}
+	found, err := a.quantiles(ctx, metrics[group[0]].Quantity, counts, perMilles)
 	if err != nil {
 		return err
 	}
@@ -136,29 +172,29 @@ func (a *analysis) measure(ctx context.Context, metrics []Metric, group []int, r
 	return nil
 }
 
-func (a *analysis) sums(ctx context.Context, metric Metric) ([]measured, error) {
+func (a *analysis) sums(ctx context.Context, metric Metric) (measured, error) {
+	m := measured{metric: metric}
 	sums, err := a.src.Sums(ctx, metric.ID)
 	if err != nil {
-		return nil, err
+		return m, err
+	}
+	if metric.Kind == Standardized {
+		cells, err := newMixCells(sums, len(a.models), len(a.pairs))
+		for _, c := range cells {
+			m.cells, m.supports = append(m.cells, c), append(m.supports, &c.support)
+		}
+		return m, err
 	}
 	cells, err := newSumCells(sums, metric.Kind, len(a.models), len(a.pairs))
-	if err != nil {
-		return nil, err
-	}
-	var m measured
 	for _, c := range cells {
 		m.cells, m.supports = append(m.cells, c), append(m.supports, &c.support)
 	}
-	return []measured{m}, nil
+	return m, err
 }
 
 // quantiles locates the bins of the given quantiles of a quantity under every draw, asks the source for the values
 // inside them, and returns the cells of each quantile.
-func (a *analysis) quantiles(ctx context.Context, quantity string, perMilles []int) ([]measured, error) {
-	counts, err := a.src.Histogram(ctx, quantity)
-	if err != nil {
-		return nil, err
-	}
+func (a *analysis) quantiles(ctx context.Context, quantity string, counts []Bin, perMilles []int) ([]measured, error) {
 	hs, err := newHistograms(counts, len(a.models), len(a.pairs))
 	if err != nil {
 		return nil, err
@@ -263,7 +299,7 @@ func (a *analysis) evaluate(ctx context.Context, m measured) ([][]levels, error)
 
 // assemble adjusts p-values over the published family and puts rows and warnings in the order of the metrics.
 func (a *analysis) assemble(metrics []Metric, results []metricRows) Analysis {
-	adjustFamily(metrics, results)
+	a.adjustFamily(metrics, results)
 	var out Analysis
 	for _, r := range results {
 		out.Estimates = append(out.Estimates, r.estimates...)
@@ -274,22 +310,32 @@ func (a *analysis) assemble(metrics []Metric, results []metricRows) Analysis {
 }
 
 // adjustFamily fills the adjusted p-values and the simultaneous intervals of the published overall rows.
-func adjustFamily(metrics []Metric, results []metricRows) {
-	var family []int
-	var p, observed []float64
-	var swaps [][]float64
+func (a *analysis) adjustFamily(metrics []Metric, results []metricRows) {
+	var tested, ranged []int
+	var p, observed, points []float64
+	var swaps, boots [][]float64
 	for i, m := range metrics {
-		if row := results[i].estimates; m.Published && len(row) > 0 && row[0].PValue != nil {
-			family = append(family, i)
-			p = append(p, *row[0].PValue)
-			observed = append(observed, results[i].logEffect)
-			swaps = append(swaps, results[i].swaps)
+		if !m.Published || results[i].estimates[0].Relative.Estimate == nil {
+			continue
+		}
+		r := results[i]
+		if r.estimates[0].PValue != nil {
+			tested = append(tested, i)
+			p, observed, swaps = append(p, *r.estimates[0].PValue), append(observed, r.logEffect), append(swaps, r.swaps)
+		}
+		if r.estimates[0].Relative.Lo != nil && r.estimates[0].Relative.Hi != nil {
+			ranged = append(ranged, i)
+			points, boots = append(points, r.logEffect), append(boots, r.bootstrap)
 		}
 	}
 	holm, west := Holm(p), maxT(observed, swaps)
-	for j, i := range family {
+	for j, i := range tested {
 		row := &results[i].estimates[0]
 		row.PAdjusted, row.PMaxT = number(holm[j]), number(west[j])
+	}
+	half := simultaneous(points, boots, len(a.pairs), a.opts.Confidence)
+	for j, i := range ranged {
+		results[i].estimates[0].Simultaneous = expBounds(points[j]-half[j], points[j]+half[j])
 	}
 }
 

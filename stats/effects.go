@@ -74,7 +74,7 @@ func (b blend) effect(models []levels, draw int) (log, absolute float64) {
 // single is the blend of one model alone.
 func single(kind Kind, model int) blend {
 	one := []share{{model, 1}}
-	if kind == Quantile || kind == Ratio {
+	if !kind.arithmetic() {
 		return blend{kind: Mean, ratios: one, levels: one} // the raw level, not the exponential of its logarithm
 	}
 	return blend{kind: kind, ratios: one, levels: one}

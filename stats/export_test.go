@@ -12,3 +12,12 @@ func Draws(half bool, seed uint64, pairs, draws int) [][]uint32 {
 	}
 	return out
 }
+
+// SetSize returns the number of members of an order's set.
+func SetSize(order string, pairs []Pair) (float64, error) {
+	set, err := newAssignments(order, "", pairs)
+	if err != nil {
+		return 0, err
+	}
+	return set.size(), nil
+}

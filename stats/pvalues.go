@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // tieTolerance is the relative difference within which two statistics of a randomization test count as equal, so that
@@ -95,4 +97,33 @@ func maxT(observed []float64, swaps [][]float64) []float64 {
 		p[j] = float64(1+extreme) / float64(1+len(swaps[j]))
 	}
 	return p
+}
+
+// simultaneous returns half-widths of intervals that hold for several effects at once with the given confidence: the
+// max-|t| critical value of their joint bootstrap, with tails made Student's for n pairs, times each standard error.
+func simultaneous(points []float64, boots [][]float64, n int, confidence float64) []float64 {
+	half := make([]float64, len(points))
+	if len(points) == 0 || n < 2 {
+		for j := range half {
+			half[j] = math.NaN()
+		}
+		return half
+	}
+	for j, b := range boots {
+		half[j] = newReplicates(b, 0).sd() * math.Sqrt(float64(n)/float64(n-1))
+	}
+	highest := make([]float64, len(boots[0]))
+	for d := range highest {
+		for j, b := range boots {
+			if t := math.Abs(b[d]-points[j]) / half[j]; t > highest[d] { // not for an undefined replicate or a constant
+				highest[d] = t
+			}
+		}
+	}
+	z := newReplicates(highest, 0).at(confidence)
+	critical := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(distuv.UnitNormal.CDF(z))
+	for j := range half {
+		half[j] *= critical
+	}
+	return half
 }

@@ -18,6 +18,7 @@ type metricRows struct {
 	warnings   []Warning
 	logEffect  float64   // of the overall row
 	swaps      []float64 // log effects of the overall row under the swaps
+	bootstrap  []float64 // log effects of the overall row under the bootstrap
 }
 
 // rowsOf makes the rows of one metric.
@@ -37,7 +38,7 @@ func (a *analysis) rowsOf(ctx context.Context, m measured) (metricRows, error) {
 		row := a.newRow(m, scopes[i], lv)
 		out.estimates[i] = row.estimate()
 		if i == 0 {
-			out.logEffect, out.swaps = row.effects[setPoint].log[0], row.effects[setSwaps].log
+			out.logEffect, out.swaps, out.bootstrap = row.effects[setPoint].log[0], row.effects[setSwaps].log, row.effects[setBootstrap].log
 		}
 	})
 	a.explain(m, &out)
@@ -179,8 +180,9 @@ func (r *row) undefinedPoint() string {
 			continue
 		}
 		for role := range 2 {
-			zero = zero || !(point.raw[role][0] > 0)
-			infinite = infinite || math.IsInf(point.raw[role][0], 1)
+			raw := point.raw[role][0]
+			zero = zero || raw <= 0
+			infinite = infinite || math.IsInf(raw, 1) || math.IsNaN(raw)
 		}
 	}
 	switch {

@@ -8,10 +8,11 @@ import "context"
 
 // Sum holds the totals of one additive quantity in one cell.
 type Sum struct {
-	Model  int   // index into Source.Models
-	Column int   // 2·pair + arm
-	N      int64 // denominator: rows, or tokens
-	Y      int64 // numerator: events, nano-dollars, microseconds
+	Model   int   // index into Source.Models
+	Column  int   // 2·pair + arm
+	Stratum int   // any label of rows that are alike, for Standardized metrics; else 0
+	N       int64 // denominator: rows, or tokens
+	Y       int64 // numerator: events, nano-dollars, microseconds
 }
 
 // Bins outside the finite positive values.

@@ -27,7 +27,7 @@ type Source struct {
 	sums   map[string]map[cell]stats.Sum
 }
 
-type cell struct{ model, column int }
+type cell struct{ model, column, stratum int }
 
 // New returns a source of the given models without rows. Models are indexed in the order given, which must be sorted.
 func New(models ...string) *Source {
@@ -60,18 +60,23 @@ func (s *Source) AddValues(quantity string, model, pair, arm int, values ...int6
 	if s.values[quantity] == nil {
 		s.values[quantity] = map[cell][]int64{}
 	}
-	c := cell{model, 2*pair + arm}
+	c := cell{model, 2*pair + arm, 0}
 	s.values[quantity][c] = append(s.values[quantity][c], values...)
 }
 
 // AddSum adds to the totals of a metric.
 func (s *Source) AddSum(metric string, model, pair, arm int, n, y int64) {
+	s.AddStratum(metric, model, pair, arm, 0, n, y)
+}
+
+// AddStratum adds to the totals of a metric in a stratum.
+func (s *Source) AddStratum(metric string, model, pair, arm, stratum int, n, y int64) {
 	if s.sums[metric] == nil {
 		s.sums[metric] = map[cell]stats.Sum{}
 	}
-	c := cell{model, 2*pair + arm}
+	c := cell{model, 2*pair + arm, stratum}
 	sum := s.sums[metric][c]
-	s.sums[metric][c] = stats.Sum{Model: model, Column: c.column, N: sum.N + n, Y: sum.Y + y}
+	s.sums[metric][c] = stats.Sum{Model: model, Column: c.column, Stratum: stratum, N: sum.N + n, Y: sum.Y + y}
 }
 
 // Bin returns the bin of a value: 256 to the octave, the top bits of its float32 pattern.
@@ -95,7 +100,7 @@ func (s *Source) Sums(_ context.Context, metric string) ([]stats.Sum, error) {
 		out = append(out, sum)
 	}
 	slices.SortFunc(out, func(a, b stats.Sum) int {
-		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Stratum, b.Stratum))
 	})
 	return out, nil
 }
