@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // facts is what a document says besides the estimates.
 type facts struct {
 	health     ingest.Health
+	arms       [2]ingest.ArmCounts // control, treatment
 	rejects    maxRejects
 	notes      []string // plain sentences that a reader must know
 	provenance reports.Provenance
@@ -33,7 +35,7 @@ func (c *config) document(e estimates, f facts) reports.Document {
 		Method:        c.method(),
 		Decision:      reports.Decision{Metrics: c.Report.Decision, Guardrails: c.Report.Guardrails},
 		Metrics:       e.found.Estimates,
-		Diagnostics:   reports.Diagnostics{Health: healthOf(f.health, e), Excluded: e.found.Exclusions},
+		Diagnostics:   reports.Diagnostics{Health: healthOf(f.health, f.arms, e), Excluded: e.found.Exclusions},
 		Notes:         f.notes,
 		Provenance:    f.provenance,
 	}
@@ -93,18 +95,25 @@ func (c *config) method() reports.Method {
 }
 
 // healthOf tells the store's counts in the document's words.
-func healthOf(h ingest.Health, e estimates) reports.Health {
+func healthOf(h ingest.Health, arms [2]ingest.ArmCounts, e estimates) reports.Health {
+	control, treatment := arms[0], arms[1]
 	out := reports.Health{
 		Read:            h.Rows,
-		Kept:            h.Kept,
+		Kept:            control.Kept + treatment.Kept,
+		KeptControl:     control.Kept,
+		KeptTreatment:   treatment.Kept,
 		OutsideWindow:   h.Outside + h.NoBlock,
 		BurnInDropped:   h.BurnIn,
+		LoneBlockRows:   control.Lone + treatment.Lone,
 		LabelMismatches: e.applied.Mismatches,
 		ByStatus:        countsOf(h.Statuses),
 		Quality:         countsOf(h.Quality),
 		Rejects:         countsOf(h.Rejects),
+		Nulls:           nullsOf(control, treatment),
+		NotMeasurable:   notMeasurable(e.found.Estimates),
 		MissingBlocks:   e.blocks.Missing,
 		LoneBlocks:      e.blocks.Lone,
+		Straddling:      reports.ArmCount{Control: &control.Straddling, Treatment: &treatment.Straddling},
 	}
 	for _, f := range h.Files {
 		out.Duplicates += f.Duplicate
@@ -115,23 +124,60 @@ func healthOf(h ingest.Health, e estimates) reports.Health {
 		fromCache += arm.GatewayCache
 		switch arm.Arm {
 		case e.plan.Arms.Control:
-			out.KeptControl, out.BurnInControl = arm.Kept, arm.BurnIn
+			out.BurnInControl = arm.BurnIn
 			out.GatewayCache.Control, out.BornElsewhere.Control = &arm.GatewayCache, &arm.PinnedOtherArm
 		case e.plan.Arms.Treatment:
-			out.KeptTreatment, out.BurnInTreatment = arm.Kept, arm.BurnIn
+			out.BurnInTreatment = arm.BurnIn
 			out.GatewayCache.Treatment, out.BornElsewhere.Treatment = &arm.GatewayCache, &arm.PinnedOtherArm
 		}
 	}
 	if fromCache > 0 {
 		out.ByStatus = append(out.ByStatus, reports.Count{Name: experiment.StatusGatewayCache, N: fromCache})
 	}
-	for _, row := range e.found.Estimates {
-		if row.Scope == "overall" && row.Verdict == stats.VerdictNotMeasurable && row.Control == nil && row.Treatment == nil {
-			out.NotMeasurable = append(out.NotMeasurable, row.ID)
-		}
-	}
 	return out
 }
+
+// nullsOf gives the share of unknown values in every column that has some but is not absent from the log.
+func nullsOf(control, treatment ingest.ArmCounts) []reports.NullShare {
+	var nulls []reports.NullShare
+	for i, c := range control.Columns {
+		known := c.Known + treatment.Columns[i].Known
+		if known == 0 || known == control.Kept+treatment.Kept || !slices.Contains(measuredColumns(), c.Column) {
+			continue
+		}
+		nulls = append(nulls, reports.NullShare{Column: c.Column, Control: nullShare(c), Treatment: nullShare(treatment.Columns[i])})
+	}
+	return nulls
+}
+
+// measuredColumns are the columns that metrics are made from; the others may be empty for good reason.
+func measuredColumns() []string {
+	return []string{
+		"session_id", "attempts", "n_429", "n_retries", "ttft_ms", "caller_ttft_ms", "total_ms", "failed_ms",
+		"input_tokens", "cached_tokens", "output_tokens", "cost_usd", "status", "streamed", "tool_call_ok",
+	}
+}
+
+func nullShare(k ingest.Known) *float64 {
+	if k.Rows == 0 {
+		return nil
+	}
+	share := k.NullShare()
+	return &share
+}
+
+// notMeasurable lists the metrics that the rows cannot give in either arm.
+func notMeasurable(rows []stats.Estimate) []string {
+	var ids []string
+	for _, row := range rows {
+		if row.Scope == overallScope && row.Verdict == stats.VerdictNotMeasurable && row.Control == nil && row.Treatment == nil {
+			ids = append(ids, row.ID)
+		}
+	}
+	return ids
+}
+
+const overallScope = "overall"
 
 func countsOf(counts []ingest.Count) []reports.Count {
 	var out []reports.Count

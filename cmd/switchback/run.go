@@ -155,7 +155,10 @@ func (j *job) facts(ctx context.Context, store *ingest.Store, e estimates, comma
 	var f facts
 	err := j.stage("data health", "rows", func(*stage) (int64, error) {
 		var err error
-		f.health, err = store.Health(ctx, rows)
+		if f.health, err = store.Health(ctx, rows); err != nil {
+			return 0, err
+		}
+		f.arms, err = store.ArmCounts(ctx, rows)
 		return f.health.Rows, err
 	})
 	if err != nil {
