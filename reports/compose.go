@@ -54,14 +54,6 @@ func overallRows(doc Document, published bool) []shownRow {
 	return rows
 }
 
-// headline returns the relative effect that the verdict rests on: the slot-adjusted one where the method says so.
-func (doc Document) headline(e stats.Estimate) stats.Effect {
-	if doc.Method.SlotAdjustment && e.SlotAdjusted.Estimate != nil {
-		return e.SlotAdjusted
-	}
-	return e.Relative
-}
-
 // level prints the confidence of the intervals: "95%".
 func (doc Document) level() string { return percentOf(doc.Method.Confidence) }
 

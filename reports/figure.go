@@ -131,7 +131,7 @@ func titled(c draw.Canvas, title string) draw.Canvas {
 	c.Fill(c.Rectangle.Path())
 	sty := lettering(11, ink, draw.XLeft, draw.YTop)
 	sty.Font.Weight = font.WeightBold
-	c.FillText(sty, vg.Point{X: c.Min.X + 8, Y: c.Max.Y - 6}, title)
+	c.FillText(sty, vg.Point{X: c.Min.X + 8, Y: c.Max.Y - 6}, clipTo(sty.Width, title, c.Max.X-c.Min.X-16))
 	return draw.Crop(c, 0, 0, 0, -24)
 }
 

@@ -25,7 +25,7 @@ func effectsFigure(doc Document, rows []shownRow) (figure, bool) {
 	var drawn []effectLine
 	var said []string
 	for _, r := range rows {
-		effect := doc.headline(r.Estimate)
+		effect := r.Estimate.Relative
 		if effect.Estimate == nil {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 func modelsFigure(doc Document, rows rowIndex, models []string) (figure, bool) {
 	has := func(id string) bool {
 		for _, model := range models {
-			if e, ok := rows.of(model, id); ok && doc.headline(e).Estimate != nil {
+			if e, ok := rows.of(model, id); ok && e.Relative.Estimate != nil {
 				return true
 			}
 		}
@@ -53,7 +53,7 @@ func modelsFigure(doc Document, rows rowIndex, models []string) (figure, bool) {
 
 func modelEffect(doc Document, rows rowIndex, model, id string) *float64 {
 	e, _ := rows.of(model, id)
-	return doc.headline(e).Estimate
+	return e.Relative.Estimate
 }
 
 // drawModels draws one forest plot for each measure beside each other, the model names on the left.
@@ -79,7 +79,7 @@ func drawModels(c draw.Canvas, doc Document, rows rowIndex, models []string, mea
 		var effects []stats.Effect
 		for _, model := range models {
 			e, _ := rows.of(model, m.ID)
-			effects = append(effects, doc.headline(e))
+			effects = append(effects, e.Relative)
 		}
 		lo, hi := cappedRange(effects)
 		x := func(v float64) vg.Length { return x0 + width*vg.Length((v-lo)/(hi-lo)) }
@@ -95,7 +95,7 @@ func drawModels(c draw.Canvas, doc Document, rows rowIndex, models []string, mea
 		c.StrokeLine2(line(ink, 0.8), x(0), low, x(0), high)
 		for i, model := range models {
 			e, ok := rows.of(model, m.ID)
-			effect := doc.headline(e)
+			effect := e.Relative
 			if !ok || effect.Estimate == nil {
 				continue
 			}

@@ -23,6 +23,7 @@ func publishedRow(id, unit string, control, treatment float64, relative, absolut
 		HalfSample:    stats.Bounds{Lo: ptr(*relative.Lo - .02*w), Hi: ptr(*relative.Hi + .03*w)},
 		SlotAdjusted:  effect(*relative.Estimate*.99, *relative.Lo+.1*w, *relative.Hi-.1*w),
 		TwoWay:        stats.Bounds{Lo: ptr(*relative.Lo - .2*w), Hi: ptr(*relative.Hi + .2*w)},
+		Simultaneous:  stats.Bounds{Lo: ptr(*relative.Lo - .25*w), Hi: ptr(*relative.Hi + .25*w)},
 		MCError:       ptr(0.0005), PValue: ptr(0.00019998), PAdjusted: ptr(0.0023998), PMaxT: ptr(0.00059994),
 		Pairs: 28, Models: 20, Verdict: verdict,
 	}
@@ -51,7 +52,7 @@ func publishedTable() []stats.Estimate {
 func modelRow(model, id, unit string, control float64, relative stats.Effect, verdict string, warnings ...string) stats.Estimate {
 	e := publishedRow(id, unit, control, control*(1+*relative.Estimate), relative, stats.Effect{}, verdict)
 	e.Scope, e.Models, e.Warnings = scopeModelPrefix+model, 1, warnings
-	e.PAdjusted, e.PMaxT, e.TwoWay = nil, nil, stats.Bounds{}
+	e.PAdjusted, e.PMaxT, e.TwoWay, e.Simultaneous = nil, nil, stats.Bounds{}, stats.Bounds{}
 	return e
 }
 

@@ -53,7 +53,7 @@ func writeHTML(p page) ([]byte, error) {
 
 // setAs names a style for the template.
 func setAs(s style) string {
-	return map[style]string{plain: "plain", strong: "strong", code: "code", breakLine: "break"}[s]
+	return map[style]string{plain: "plain", strong: "strong", code: "code", small: "small", breakLine: "break"}[s]
 }
 
 func htmlBlocks(blocks []block) ([]htmlBlock, error) {

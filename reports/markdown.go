@@ -70,7 +70,7 @@ func markdownText(t text) string {
 	for _, s := range t {
 		switch s.Style {
 		case strong:
-			b.WriteString("**" + escapeMarkdown(s.Text) + "**")
+			b.WriteString(markdownStrong(s.Text))
 		case code:
 			b.WriteString(markdownCode(s.Text))
 		case breakLine:
@@ -80,6 +80,16 @@ func markdownText(t text) string {
 		}
 	}
 	return b.String()
+}
+
+// markdownStrong sets text in bold; spaces at its ends would keep the asterisks from being read as markup.
+func markdownStrong(s string) string {
+	inner := strings.TrimSpace(s)
+	if inner == "" {
+		return escapeMarkdown(s)
+	}
+	before, after, _ := strings.Cut(s, inner)
+	return escapeMarkdown(before) + "**" + escapeMarkdown(inner) + "**" + escapeMarkdown(after)
 }
 
 // markdownCode sets a name as code. A pipe would split a table cell, a backtick would end the span, and a backslash before a

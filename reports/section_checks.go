@@ -14,7 +14,7 @@ func checks(doc Document) []block {
 		reading := words("nothing to see")
 		switch c.Outcome {
 		case CheckAttention:
-			reading = append(bold("look: "), words(checkMeaning(c.ID))...)
+			reading = append(bold("look:"), words(" "+checkMeaning(c.ID))...)
 			attention++
 		case CheckNotMeasurable:
 			reading = words("cannot be answered from this data")

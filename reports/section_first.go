@@ -70,7 +70,7 @@ func verdict(doc Document, rows []shownRow) text {
 	if len(doc.Decision.Metrics)+len(doc.Decision.Guardrails) > 0 {
 		return decisionVerdict(doc, treatment, control)
 	}
-	var better, worse, other, none, unknown []shownRow
+	var better, worse, other, none, open, unknown []shownRow
 	for _, r := range rows {
 		switch r.Verdict {
 		case stats.VerdictBetter:
@@ -82,7 +82,11 @@ func verdict(doc Document, rows []shownRow) text {
 		case stats.VerdictNone:
 			none = append(none, r)
 		default:
-			unknown = append(unknown, r)
+			if r.Control == nil && r.Treatment == nil {
+				unknown = append(unknown, r)
+			} else {
+				open = append(open, r)
+			}
 		}
 	}
 	measurable := len(rows) - len(unknown)
@@ -108,6 +112,9 @@ func verdict(doc Document, rows []shownRow) text {
 	if len(none) > 0 {
 		t = append(t, sentence("; no difference was detected in {}", strconv.Itoa(len(none)))...)
 	}
+	if len(open) > 0 {
+		t = append(t, sentence("; {} gave no interval to judge by", strconv.Itoa(len(open)))...)
+	}
 	if len(unknown) > 0 {
 		t = append(t, sentence("; {} cannot be measured from this log", strconv.Itoa(len(unknown)))...)
 	}
@@ -130,7 +137,7 @@ func named(doc Document, rows []shownRow) text {
 			items = append(items, sentence("{} more", strconv.Itoa(len(rows)-most)))
 			break
 		}
-		estimate, _ := r.relative(doc.headline(r.Estimate))
+		estimate, _ := r.relative(r.Estimate.Relative)
 		items = append(items, words(r.Title+" "+estimate))
 	}
 	return series(items)
@@ -169,9 +176,12 @@ func decisionVerdict(doc Document, treatment, control text) text {
 func decided(doc Document, id string) text {
 	e, ok := doc.overall(id)
 	m := measureOf(id, e.Unit)
-	effect := doc.headline(e)
-	if !ok || e.Verdict == stats.VerdictNotMeasurable || effect.Estimate == nil {
+	effect := e.Relative
+	switch {
+	case !ok || e.Control == nil && e.Treatment == nil:
 		return words(m.Title + " cannot be measured from this log")
+	case e.Verdict == stats.VerdictNotMeasurable:
+		return words(m.Title + " gave no interval to judge by")
 	}
 	estimate, interval := m.relative(effect)
 	found := "shows no detected difference"
@@ -233,7 +243,7 @@ func effectCells(doc Document, r shownRow) (difference, interval text) {
 		}
 		return words("not measurable from this log"), words(notKnown)
 	}
-	effect := doc.headline(r.Estimate)
+	effect := r.Estimate.Relative
 	percent, percentInterval := r.relative(effect)
 	if r.Verdict == stats.VerdictNone && effect.Estimate != nil {
 		percent += ", not detected"
@@ -245,7 +255,7 @@ func effectCells(doc Document, r shownRow) (difference, interval text) {
 	}
 	var note text
 	if n := r.ratioNote(effect, r.RatioOfLevels); n != "" {
-		note = words("(" + n + ")")
+		note = aside("(" + n + ")")
 	}
 	return lines(points, words(percent), note), lines(pointsInterval, words(percentInterval))
 }

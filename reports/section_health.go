@@ -4,7 +4,6 @@ import (
 	"sort"
 	"strings"
 
-	"switchback/experiment"
 	"switchback/stats"
 )
 
@@ -147,43 +146,31 @@ func names(all []string) text {
 	return series(items)
 }
 
-// QualityName returns the name under which Health.Quality counts rows with a quality bit of experiment, "" for an unknown bit.
-func QualityName(bit int64) string {
-	for _, q := range qualities() {
-		if q.bit == bit {
-			return q.name
-		}
-	}
-	return ""
-}
-
-type quality struct {
-	bit   int64
-	name  string
-	words string
-}
-
-func qualities() []quality {
-	return []quality{
-		{experiment.QualityNegativeTime, "negative_time", "a time below zero, now unknown"},
-		{experiment.QualityTTFTOverTotal, "ttft_over_total", "first token after the last"},
-		{experiment.QualityCachedOverInput, "cached_over_input", "more cached tokens than input tokens"},
-		{experiment.QualityEmptySuccess, "empty_success", "status ok without an output token"},
-		{experiment.QualityCoarseTime, "coarse_time", "times in whole seconds"},
-		{experiment.QualityTotalApprox, "total_approx", "whole-request time put together from parts"},
-		{experiment.QualityLowerBoundTTFT, "lower_bound_ttft", "TTFT is a lower bound (time to headers)"},
-		{experiment.QualityBadValue, "bad_value", "a field that could not be read, now unknown"},
-		{experiment.QualityTokensAdjusted, "tokens_adjusted", "token counts converted so that input includes cached tokens"},
-		{experiment.QualityLabelMismatch, "label_mismatch", "arm label disagrees with the schedule"},
-		{experiment.QualityStraddlesBlock, "straddles_block", "still running when the block ended"},
-	}
-}
-
+// qualityWords says what a quality name of the request log means; a name that is not known here stays as it is.
 func qualityWords(name string) string {
-	for _, q := range qualities() {
-		if q.name == name {
-			return q.words
-		}
+	switch name {
+	case "negative_time":
+		return "a time below zero, now unknown"
+	case "ttft_gt_total":
+		return "first token after the last, or an endpoint's TTFT longer than the caller's"
+	case "cached_gt_input":
+		return "more cached tokens than input tokens"
+	case "empty_success":
+		return "status ok without an output token"
+	case "coarse_time":
+		return "times in whole seconds"
+	case "total_approx":
+		return "whole-request time put together from parts"
+	case "lower_bound_ttft":
+		return "TTFT is the time to the response headers, a lower bound"
+	case "bad_value":
+		return "a field that could not be read or contradicts another, now unknown"
+	case "tokens_adjusted":
+		return "token counts converted so that input includes cached tokens"
+	case "label_mismatch":
+		return "arm label disagrees with the schedule"
+	case "straddles_block":
+		return "still running when the block ended"
 	}
 	return oneLine(name)
 }

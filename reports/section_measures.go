@@ -33,9 +33,9 @@ func checkRows(doc Document) table {
 		m := measureOf(e.ID, e.Unit)
 		headline := notKnown
 		if main, ok := doc.overall(base); ok {
-			headline, _ = m.relative(doc.headline(main))
+			headline, _ = m.relative(main.Relative)
 		}
-		estimate, interval := m.relative(doc.headline(e))
+		estimate, interval := m.relative(e.Relative)
 		t.row(words(m.Title), words(headline), words(estimate), words(interval))
 	}
 	return t
@@ -43,16 +43,15 @@ func checkRows(doc Document) table {
 
 // certainty shows what stands beside the headline intervals: p-values, the other intervals, how much data each row rests on.
 func certainty(doc Document) []block {
-	t := columns("Measure", ">p", ">p, Holm", ">p, max-t", ">Half-sample interval", ">"+otherEstimate(doc), ">Pairs · models")
+	t := columns("Measure", ">p", ">p adjusted: Holm, max-t", ">Simultaneous interval", ">Half-sample interval", ">"+otherEstimate(doc), ">Pairs · models")
 	for _, published := range []bool{true, false} {
 		for _, r := range overallRows(doc, published) {
-			if doc.headline(r.Estimate).Estimate == nil {
+			if r.Estimate.Relative.Estimate == nil {
 				continue
 			}
-			half := r.other(stats.Effect{Lo: r.HalfSample.Lo, Hi: r.HalfSample.Hi})
 			adjusted, adjustedInterval := compact(doc.besideHeadline(r.Estimate))
-			t.row(words(r.Title), words(probability(r.PValue)), words(probability(r.PAdjusted)), words(probability(r.PMaxT)),
-				words(half), lines(words(adjusted), words(adjustedInterval)), words(strconv.Itoa(r.Pairs)+" · "+strconv.Itoa(r.Models)))
+			t.row(words(r.Title), words(probability(r.PValue)), words(probability(r.PAdjusted)+", "+probability(r.PMaxT)),
+				words(ends(r.Simultaneous)), words(ends(r.HalfSample)), lines(words(adjusted), words(adjustedInterval)), words(strconv.Itoa(r.Pairs)+" · "+strconv.Itoa(r.Models)))
 		}
 	}
 	if len(t.rows) == 0 {
@@ -73,13 +72,13 @@ func certainty(doc Document) []block {
 	return blocks
 }
 
-// other prints an interval that has no estimate of its own.
-func (m measure) other(e stats.Effect) string {
-	if e.Lo == nil || e.Hi == nil {
+// ends prints an interval of a relative effect that has no estimate of its own.
+func ends(b stats.Bounds) string {
+	if b.Lo == nil || b.Hi == nil {
 		return notKnown
 	}
-	d := relativeDecimals(e)
-	return signed(100**e.Lo, d) + "% to " + signed(100**e.Hi, d) + "%"
+	d := relativeDecimals(stats.Effect{Lo: b.Lo, Hi: b.Hi})
+	return signed(100**b.Lo, d) + "% to " + signed(100**b.Hi, d) + "%"
 }
 
 func otherEstimate(doc Document) string {
@@ -91,10 +90,13 @@ func otherEstimate(doc Document) string {
 
 // besideHeadline returns the estimate that is not the headline: slot-adjusted or not.
 func (doc Document) besideHeadline(e stats.Estimate) stats.Effect {
-	if doc.Method.SlotAdjustment {
-		return e.Relative
+	switch {
+	case !doc.Method.SlotAdjustment:
+		return e.SlotAdjusted
+	case e.Unadjusted != nil:
+		return *e.Unadjusted
 	}
-	return e.SlotAdjusted
+	return stats.Effect{}
 }
 
 func largestError(doc Document) float64 {
@@ -111,7 +113,7 @@ func twoWay(doc Document) []text {
 	var rows []text
 	for _, r := range published(doc) {
 		if r.TwoWay.Lo != nil && r.TwoWay.Hi != nil {
-			rows = append(rows, words(r.Title+" "+r.other(stats.Effect{Lo: r.TwoWay.Lo, Hi: r.TwoWay.Hi})))
+			rows = append(rows, words(r.Title+" "+ends(r.TwoWay)))
 		}
 	}
 	return rows

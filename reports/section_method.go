@@ -144,6 +144,6 @@ func testSentences(doc Document) text {
 		return append(t, words("The order of the arms was not drawn at random from a known set, so there are none.")...)
 	}
 	return append(t, sentence("The arms were swapped inside pairs for all models at once, over the set that the schedule was drawn from ({}); p is the share of such swaps with an effect at least as large. "+
-		"Two adjusted values stand beside it for the {} measures of the table read together: Holm's, and the one from the largest |t|. Seed {}.",
+		"Two adjusted values stand beside it for the {} measures of the table read together: Holm's, and the one from the largest |t|; the simultaneous intervals hold for all of them at once. Seed {}.",
 		set, strconv.Itoa(len(published(doc))), strconv.FormatUint(doc.Method.Seed, 10))...)
 }

@@ -98,11 +98,11 @@ func modelSummary(doc Document, rows rowIndex, models []string, measures []measu
 			default:
 				unknown++
 			}
-			if x := doc.headline(e).Estimate; x != nil {
-				if lowest == nil || *x < *doc.headline(*lowest).Estimate {
+			if x := e.Relative.Estimate; x != nil {
+				if lowest == nil || *x < *lowest.Relative.Estimate {
 					lowest = &e
 				}
-				if highest == nil || *x > *doc.headline(*highest).Estimate {
+				if highest == nil || *x > *highest.Relative.Estimate {
 					highest = &e
 				}
 			}
@@ -122,7 +122,7 @@ func extreme(doc Document, e *stats.Estimate) text {
 	if e == nil {
 		return words(notKnown)
 	}
-	effect := doc.headline(*e)
+	effect := e.Relative
 	return sentence("{} {}", name(e.Scope[len(scopeModelPrefix):]), signed(100**effect.Estimate, relativeDecimals(effect))+"%")
 }
 
@@ -150,7 +150,7 @@ func modelTable(doc Document, rows rowIndex, models []string, measures []measure
 
 // effectCell prints a relative effect and its interval, in bold when it was detected.
 func effectCell(doc Document, e stats.Estimate) text {
-	estimate, interval := compact(doc.headline(e))
+	estimate, interval := compact(e.Relative)
 	t := words(estimate)
 	if detected(e.Verdict) {
 		t = bold(estimate)

@@ -47,7 +47,7 @@ func costSpeedFigure(doc Document) (figure, bool) {
 	for _, model := range doc.models() {
 		cost, okCost := rows.of(model, costID)
 		speed, okSpeed := rows.of(model, speedID)
-		if c, s := doc.headline(cost), doc.headline(speed); okCost && okSpeed && c.Estimate != nil && s.Estimate != nil {
+		if c, s := cost.Relative, speed.Relative; okCost && okSpeed && c.Estimate != nil && s.Estimate != nil {
 			points = append(points, speedPoint{model, c, s})
 		}
 	}
@@ -58,7 +58,7 @@ func costSpeedFigure(doc Document) (figure, bool) {
 	cost, okCost := doc.overall(costID)
 	speed, okSpeed := doc.overall(speedID)
 	if okCost && okSpeed {
-		overall = speedPoint{"all models", doc.headline(cost), doc.headline(speed)}
+		overall = speedPoint{"all models", cost.Relative, speed.Relative}
 	}
 	return figure{
 		name: "cost-speed", width: figureWidth, height: 330,
@@ -95,9 +95,10 @@ func drawCostSpeed(c draw.Canvas, points []speedPoint, overall speedPoint) {
 				drawCross(c, x, y, p, pt, line(faintBlue, 0.7))
 			}
 			at := vg.Point{X: x(*pt.cost.Estimate), Y: y(*pt.speed.Estimate)}
-			if c.Contains(at) {
-				c.DrawGlyphNoClip(model.glyph, at)
+			if !c.Contains(at) {
+				continue
 			}
+			c.DrawGlyphNoClip(model.glyph, at)
 			if len(points) <= 10 {
 				label := pt.label[strings.LastIndexByte(pt.label, '/')+1:]
 				c.FillText(lettering(7.5, ink, draw.XLeft, draw.YBottom), at.Add(vg.Point{X: 4, Y: 2}), clip(clean(label), 24))
@@ -105,7 +106,7 @@ func drawCostSpeed(c draw.Canvas, points []speedPoint, overall speedPoint) {
 		}
 		if overall.cost.Estimate != nil && overall.speed.Estimate != nil {
 			drawCross(c, x, y, p, overall, line(red, 1.6))
-			c.DrawGlyphNoClip(all.glyph, vg.Point{X: x(*overall.cost.Estimate), Y: y(*overall.speed.Estimate)})
+			c.DrawGlyph(all.glyph, vg.Point{X: x(*overall.cost.Estimate), Y: y(*overall.speed.Estimate)})
 		}
 	}))
 	p.Draw(draw.Crop(c, 8, -14, 24, -2))

@@ -51,17 +51,17 @@ func largerShare(r ProviderRow) float64 {
 }
 
 func providerTable(rows []ProviderRow) table {
-	t := columns("Provider", ">Share of requests", ">USD per 1M tokens", ">TTFT p50", ">Throughput p50", ">429s per attempt", ">Errors per attempt")
+	t := columns("Provider", ">Share of requests", ">USD per 1M tokens", ">TTFT p50, ms", ">Throughput p50, tok/s", ">429s per attempt", ">Errors per attempt")
 	arrow := func(m measure, control, treatment *float64) text {
 		return words(m.level(control, stats.Effect{}, treatment) + " → " + m.level(treatment, stats.Effect{}, control))
 	}
-	fraction := measure{kind: unitShare}
+	fraction, bare := measure{kind: unitShare}, measure{kind: unitOther}
 	for _, r := range rows {
 		t.row(name(r.Provider),
 			arrow(fraction, r.Control.Share, r.Treatment.Share),
 			arrow(measureOf("cost_per_1m_tokens", ""), r.Control.USDPerMTokens, r.Treatment.USDPerMTokens),
-			arrow(measureOf("ttft_p50", ""), r.Control.TTFTp50, r.Treatment.TTFTp50),
-			arrow(measureOf("throughput_p50", ""), r.Control.ThroughputP50, r.Treatment.ThroughputP50),
+			arrow(bare, r.Control.TTFTp50, r.Treatment.TTFTp50),
+			arrow(bare, r.Control.ThroughputP50, r.Treatment.ThroughputP50),
 			arrow(fraction, r.Control.Rate429, r.Treatment.Rate429),
 			arrow(fraction, r.Control.ErrorRate, r.Treatment.ErrorRate))
 	}

@@ -41,7 +41,7 @@ func sinceSwitch(doc Document) []block {
 	return []block{
 		heading("Since the switch"),
 		paragraph(words("An effect that still moves after the burn-in means that one arm's queues, caches or back-offs reach into the other's minutes: " +
-			"the estimate is then smaller than the effect of switching for good.")),
+			"the estimate is then mostly smaller than the effect of switching for good.")),
 		drawing(f),
 		tabular(sinceTable(doc, measures)),
 	}
@@ -111,7 +111,7 @@ func sincePlot(doc Document, m measure) *plot.Plot {
 		last = max(last, pt.ToMinute)
 	}
 	overall, _ := doc.overall(m.ID)
-	headline := doc.headline(overall)
+	headline := overall.Relative
 	if headline.Estimate != nil {
 		effects = append(effects, stats.Effect{Estimate: headline.Estimate})
 	}

@@ -17,7 +17,7 @@ func provisionalDocument() Document {
 		e.Warnings = append(e.Warnings, "incomplete_pairs")
 		if e.ID == "cost_per_1m_tokens" {
 			e.Relative, e.Verdict = effect(.031, -.012, .077), stats.VerdictNone
-			e.SlotAdjusted = effect(.029, -.004, .061)
+			e.Unadjusted = &stats.Effect{Estimate: ptr(.029), Lo: ptr(-.004), Hi: ptr(.061)}
 		}
 	}
 	doc.Metrics = remove(doc.Metrics, "tool_call_ok")
@@ -42,9 +42,10 @@ func incompleteDocument() Document {
 	doc.Metrics = remove(doc.Metrics, "cost_per_1k_requests", "cost_per_1m_tokens")
 	for i := range doc.Metrics {
 		if e := &doc.Metrics[i]; e.ID == "hit_429" && e.Scope == scopeOverall {
-			e.Relative, e.Verdict, e.Warnings = stats.Effect{}, stats.VerdictNone, []string{"no_events"}
+			e.Relative, e.Verdict, e.Warnings = stats.Effect{}, stats.VerdictNotMeasurable, []string{"no_events"}
 			e.Control, e.Treatment, e.Absolute = ptr(0.0), ptr(0.0), effect(0, 0, 0)
-			e.RatioOfLevels, e.HalfSample, e.SlotAdjusted, e.PValue, e.PAdjusted, e.PMaxT = nil, stats.Bounds{}, stats.Effect{}, nil, nil, nil
+			e.RatioOfLevels, e.HalfSample, e.TwoWay, e.Simultaneous = nil, stats.Bounds{}, stats.Bounds{}, stats.Bounds{}
+			e.SlotAdjusted, e.PValue, e.PAdjusted, e.PMaxT = stats.Effect{}, nil, nil, nil
 		}
 	}
 	doc.Warnings = []stats.Warning{

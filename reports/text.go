@@ -12,7 +12,8 @@ type style int
 const (
 	plain style = iota
 	strong
-	code // names that come from outside: models, arms, files, ids
+	code  // names that come from outside: models, arms, files, ids
+	small // remarks beside a number
 	breakLine
 )
 
@@ -32,8 +33,9 @@ func words(s string) text {
 	return text{{Text: s}}
 }
 
-func bold(s string) text { return text{{Text: s, Style: strong}} }
-func name(s string) text { return text{{Text: clean(s), Style: code}} }
+func bold(s string) text  { return text{{Text: s, Style: strong}} }
+func aside(s string) text { return text{{Text: s, Style: small}} }
+func name(s string) text  { return text{{Text: clean(s), Style: code}} }
 
 // sentence replaces each {} in pattern with the next argument, a string or a text.
 func sentence(pattern string, args ...any) text {
