@@ -15,45 +15,46 @@ import (
 	"switchback/stats"
 )
 
-// config is the content of a configuration file. Every key has a default; see defaultConfig.
+// config is the content of a configuration file. Most keys have a default; see defaultConfig. The comments of the keys
+// are their meaning in docs/configuration.md.
 type config struct {
-	SchemaVersion int    `toml:"schema_version"`
-	Name          string `toml:"name"`
-	Seed          uint64 `toml:"seed"`
-	Out           string `toml:"out"`     // output folder
-	Threads       int    `toml:"threads"` // 0: all processors
-	Memory        string `toml:"memory"`  // DuckDB's limit, such as "2GB"; "": DuckDB's default
+	SchemaVersion int    `toml:"schema_version"` // version of this format: 1; required, the first key
+	Name          string `toml:"name"`           // of the experiment, at most 100 bytes; required
+	Seed          uint64 `toml:"seed"`           // of every random stream: plan, simulation, resampling
+	Out           string `toml:"out"`            // output folder
+	Threads       int    `toml:"threads"`        // never changes a result; 0: all processors
+	Memory        string `toml:"memory"`         // most memory for DuckDB, such as "2GB" or "512MiB"; "": 1GiB
 
-	Design   designConfig    `toml:"design"`
-	Arms     armsConfig      `toml:"arms"`
-	Logs     *logsConfig     `toml:"logs"`
-	Workload *workloadConfig `toml:"workload"`
-	Market   *marketConfig   `toml:"market"`
-	Analysis analysisConfig  `toml:"analysis"`
-	Report   reportConfig    `toml:"report"`
+	Design   designConfig    `toml:"design"`   // when which arm routes
+	Arms     armsConfig      `toml:"arms"`     // what is compared
+	Logs     *logsConfig     `toml:"logs"`     // request logs of a gateway; without this table the experiment is simulated
+	Workload *workloadConfig `toml:"workload"` // demand of a simulated experiment
+	Market   *marketConfig   `toml:"market"`   // endpoints of a simulated experiment
+	Analysis analysisConfig  `toml:"analysis"` // how effects are estimated
+	Report   reportConfig    `toml:"report"`   // what the verdict is about
 
 	file origin // where the keys stand; zero for the built-in experiment
 }
 
 type designConfig struct {
-	Start       time.Time     `toml:"start"`
-	Days        int           `toml:"days"`
-	Block       time.Duration `toml:"block"`
-	BurnIn      time.Duration `toml:"burn_in"`
-	BurnInScope string        `toml:"burn_in_scope"`
-	Order       string        `toml:"order"`
-	Schedule    string        `toml:"schedule"` // on logs: a CSV file, "drawn", or "labels"; "" is "labels"
+	Start       time.Time     `toml:"start"`         // first day, a UTC midnight; required with [logs] unless schedule is a file
+	Days        int           `toml:"days"`          // 1 to 3660; required with [logs] unless schedule is a file
+	Block       time.Duration `toml:"block"`         // length of a block; an even number of blocks fills a day
+	BurnIn      time.Duration `toml:"burn_in"`       // dropped from the start of a block; shorter than the block
+	BurnInScope string        `toml:"burn_in_scope"` // block: every block loses it; changeover: only blocks that follow another arm, the first, and those after a gap
+	Order       string        `toml:"order"`         // how the arm order inside pairs is drawn: slot-balanced, day-balanced, coin, alternating
+	Schedule    string        `toml:"schedule"`      // on logs: a CSV file, "drawn" (this program's own plan ran) or "labels" (the rows carry their arm); "" is labels
 }
 
 type armsConfig struct {
-	Control   string `toml:"control"`
-	Treatment string `toml:"treatment"`
+	Control   string `toml:"control"`   // simulated: a policy; on logs: its name in the schedule or the rows, required
+	Treatment string `toml:"treatment"` // the same for the arm that is new
 }
 
 type logsConfig struct {
 	Files      []string `toml:"files"` // names or globs, relative to the configuration's folder
-	Format     string   `toml:"format"`
-	MaxRejects string   `toml:"max_rejects"` // a share such as "0.1%", or a count
+	Format     string   `toml:"format"`      // of the files; auto finds it for each file
+	MaxRejects string   `toml:"max_rejects"` // unreadable lines before the result counts as incomplete: a share such as "0.1%", or a count
 }
 
 type workloadConfig struct {
@@ -62,17 +63,17 @@ type workloadConfig struct {
 }
 
 type marketConfig struct {
-	Scenario string `toml:"scenario"` // "" is the default one
+	Scenario string `toml:"scenario"` // name of a scenario; "" is openrouter-week
 }
 
 type analysisConfig struct {
-	Confidence     float64 `toml:"confidence"`
-	Replicates     int     `toml:"replicates"`
-	Interval       string  `toml:"interval"`
-	Weights        string  `toml:"weights"`
-	SlotAdjustment string  `toml:"slot_adjustment"` // on, off
-	MinPairs       int     `toml:"min_pairs"`
-	MinRows        int     `toml:"min_rows"`
+	Confidence     float64 `toml:"confidence"`      // of the intervals, from 0.5 to below 1
+	Replicates     int     `toml:"replicates"`      // of the bootstrap, 1 to 1,000,000
+	Interval       string  `toml:"interval"`        // expanded, percentile, basic, bca, bootstrap-t, t, half-sample
+	Weights        string  `toml:"weights"`         // of the models in overall rows: equal or traffic
+	SlotAdjustment string  `toml:"slot_adjustment"` // which estimate is the headline: off, or on for the one adjusted for the daily position
+	MinPairs       int     `toml:"min_pairs"`       // complete pairs that a model needs, at least 2
+	MinRows        int     `toml:"min_rows"`        // requests in each arm that a model needs; 0: 4q/(1-q) for the quantile q
 }
 
 type reportConfig struct {
