@@ -52,7 +52,7 @@ type armsConfig struct {
 }
 
 type logsConfig struct {
-	Files      []string `toml:"files"` // names or globs, relative to the configuration's folder
+	Files      []string `toml:"files"`       // names or globs, relative to the configuration's folder
 	Format     string   `toml:"format"`      // of the files; auto finds it for each file
 	MaxRejects string   `toml:"max_rejects"` // unreadable lines before the result counts as incomplete: a share such as "0.1%", or a count
 }
@@ -73,7 +73,7 @@ type analysisConfig struct {
 	Weights        string  `toml:"weights"`         // of the models in overall rows: equal or traffic
 	SlotAdjustment string  `toml:"slot_adjustment"` // which estimate is the headline: off, or on for the one adjusted for the daily position
 	MinPairs       int     `toml:"min_pairs"`       // complete pairs that a model needs, at least 2
-	MinRows        int     `toml:"min_rows"`        // requests in each arm that a model needs; 0: 4q/(1-q) for the quantile q
+	MinRows        int     `toml:"min_rows"`        // requests in each arm that a model needs; for the quantile q never fewer than 4q/(1-q)
 }
 
 type reportConfig struct {
