@@ -35,7 +35,7 @@ func (p *process) inOutput(ctx context.Context, command string, s *settings, c c
 		return err
 	}
 	start := p.now().UTC()
-	host, _ := os.Hostname() //nolint:errcheck // a machine without a name is still a machine
+	host, _ := os.Hostname() // a machine without a name is still a machine
 	j := &job{p: p, config: c, out: out}
 	j.progress, j.log = p.newProgress(s)
 	j.record = &record{

@@ -75,7 +75,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		write(a)
 	}
 	if h.stamped {
-		write(slog.String("time", r.Time.UTC().Format(time.RFC3339)))
+		fmt.Fprintf(&b, " time=%s", r.Time.UTC().Format(time.RFC3339))
 	}
 	b.WriteByte('\n')
 	h.mu.Lock()

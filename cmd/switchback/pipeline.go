@@ -126,11 +126,11 @@ func (j *job) checkLabels(p ingest.PlanReport) error {
 }
 
 // render turns the document into the files of its report.
-func (j *job) render(doc reports.Document) (reports.Files, error) {
+func (j *job) render(doc reports.Document, o reports.Options) (reports.Files, error) {
 	var files reports.Files
 	err := j.stage("report", "files", func(*stage) (int64, error) {
 		var err error
-		files, err = reports.Render(doc, reports.Options{})
+		files, err = reports.Render(doc, o)
 		return int64(len(files)), err
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ type outputFile struct {
 // newRunID names a run by its start, with a random tail for runs of the same second.
 func newRunID(start time.Time) string {
 	tail := make([]byte, 3)
-	rand.Read(tail) //nolint:errcheck // never fails since Go 1.24
+	rand.Read(tail) // never fails since Go 1.24
 	return start.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(tail)
 }
 

@@ -57,7 +57,7 @@ func (p *process) execute(ctx context.Context) int {
 	case ctx.Err() != nil:
 		err = &ExitError{Code: exitInterrupted, Err: errInterrupted}
 	}
-	logJSON, _ := called.Flags().GetBool("log-json") //nolint:errcheck // a command without the flag logs no JSON
+	logJSON, _ := called.Flags().GetBool("log-json") // a command without the flag logs no JSON
 	p.complain(err, logJSON)
 	return codeOf(err)
 }

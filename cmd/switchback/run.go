@@ -98,7 +98,7 @@ func (j *job) runSimulated(ctx context.Context, s *settings, command string) (er
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err
 	}
-	return j.publish(ctx, s, doc, func() error {
+	return j.publish(ctx, s, doc, reports.Options{}, func() error {
 		return errors.Join(j.out.replaceDatabase(aside), j.out.writePlan(plan))
 	})
 }
@@ -272,8 +272,8 @@ func (j *job) alreadyDone(s *settings) (bool, error) {
 }
 
 // publish renders the report and swaps it in. arrive, when there is one, puts what belongs to it in place first.
-func (j *job) publish(ctx context.Context, s *settings, doc reports.Document, arrive func() error) error {
-	files, err := j.render(doc)
+func (j *job) publish(ctx context.Context, s *settings, doc reports.Document, o reports.Options, arrive func() error) error {
+	files, err := j.render(doc, o)
 	if err != nil {
 		return err
 	}
