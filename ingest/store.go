@@ -50,6 +50,9 @@ type Store struct {
 	loading sync.Mutex // held by a load: one writes at a time
 }
 
+// InMemory is the path of a store that is kept in memory and gone when it is closed.
+const InMemory = ":memory:"
+
 // Open opens the DuckDB file at path and makes its tables when it is new. The error wraps ErrLocked when
 // another process holds the file.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
@@ -73,9 +76,15 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 
 // dataSource builds the name that the driver takes: a path, then settings as a URL query.
 func dataSource(path string, o Options) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
+	abs, temp := "", o.TempDir // DuckDB takes no name as: in memory
+	if path != InMemory {
+		var err error
+		if abs, err = filepath.Abs(path); err != nil {
+			return "", err
+		}
+		if temp == "" {
+			temp = abs + ".tmp"
+		}
 	}
 	if strings.ContainsAny(abs, "?%#") {
 		return "", errors.New("the path of a DuckDB file cannot hold '?', '%' or '#'")
@@ -84,15 +93,13 @@ func dataSource(path string, o Options) (string, error) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	temp := o.TempDir
-	if temp == "" {
-		temp = abs + ".tmp"
-	}
 	settings := url.Values{
-		"threads":        {strconv.Itoa(threads)},
-		"temp_directory": {temp},
+		"threads": {strconv.Itoa(threads)},
 		// Sums are exact in any order, so a load need not keep the order of the rows.
 		"preserve_insertion_order": {"false"},
+	}
+	if temp != "" {
+		settings.Set("temp_directory", temp)
 	}
 	if o.Memory != "" {
 		settings.Set("memory_limit", strings.ReplaceAll(o.Memory, " ", ""))
