@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"switchback/experiment"
+)
+
+// What the documents show of the code: exit codes, commands, flags, configuration keys and metrics.
+
+func exitCodeTable(*testing.T) string {
+	rows := [][]string{{"code", "meaning"}}
+	for _, c := range exitCodes() {
+		rows = append(rows, []string{strconv.Itoa(c.Code), c.Meaning})
+	}
+	return markdownTable(rows)
+}
+
+func commandTable(*testing.T) string {
+	rows := [][]string{{"command", "does"}}
+	for _, c := range new(process).commands() {
+		rows = append(rows, []string{"`" + c.use + "`", strings.ToLower(c.short[:1]) + c.short[1:]})
+	}
+	return markdownTable(rows)
+}
+
+func metricTable(*testing.T) string {
+	good := map[experiment.Direction]string{experiment.DownIsGood: "down", experiment.UpIsGood: "up", experiment.Neutral: "neither"}
+	rows := [][]string{{"id", "title", "unit", "good"}}
+	for _, m := range experiment.Metrics() {
+		rows = append(rows, []string{"`" + m.ID + "`", m.Title, m.Unit, good[m.Better]})
+	}
+	return markdownTable(rows)
+}
+
+// flagTable lists every flag once for each of its meanings, with the commands that have it.
+func flagTable(*testing.T) string {
+	type meaning struct {
+		flag     *pflag.Flag
+		commands []string
+	}
+	var meanings []*meaning
+	for _, c := range new(process).commands() {
+		c.flags.SortFlags = false
+		c.flags.VisitAll(func(f *pflag.Flag) {
+			for _, m := range meanings {
+				if m.flag.Name == f.Name && m.flag.Usage == f.Usage {
+					m.commands = append(m.commands, commandName(c))
+					return
+				}
+			}
+			meanings = append(meanings, &meaning{f, []string{commandName(c)}})
+		})
+	}
+	slices.SortStableFunc(meanings, func(a, b *meaning) int { return strings.Compare(a.flag.Name, b.flag.Name) })
+	rows := [][]string{{"flag", "environment", "meaning", "commands"}}
+	for _, m := range meanings {
+		value, usage := pflag.UnquoteUsage(m.flag)
+		name := "--" + m.flag.Name
+		if value != "" && m.flag.Value.Type() != "bool" {
+			name += " " + value
+		}
+		if d := m.flag.DefValue; d != "" && d != "0" && d != "false" && !strings.Contains(usage, "(default") {
+			usage += " (default " + d + ")"
+		}
+		rows = append(rows, []string{"`" + name + "`", "`" + envName(m.flag.Name) + "`", usage, strings.Join(m.commands, ", ")})
+	}
+	return markdownTable(rows)
+}
+
+func commandName(c command) string {
+	name, _, _ := strings.Cut(c.use, " ")
+	return name
+}
+
+// configurationTables lists the keys of every table of the configuration: their types and meanings from the comments
+// of config.go, their defaults from defaultConfig.
+func configurationTables(t *testing.T) string {
+	c := defaultConfig()
+	c.Name, c.SchemaVersion = "", 0
+	c.fillSimulation()
+	c.Logs = &logsConfig{Format: defaultLogFormat, MaxRejects: defaultMaxRejects}
+	meanings := fieldComments(t)
+	var b strings.Builder
+	top := [][]string{{"key", "type", "default", "meaning"}}
+	whole := reflect.ValueOf(c)
+	for field, value := range whole.Fields() {
+		if key := field.Tag.Get("toml"); key != "" && tableOf(value) == (reflect.Value{}) {
+			top = append(top, keyRow(t, "config", field, value, meanings))
+		}
+	}
+	b.WriteString("### Top level\n\n" + markdownTable(top))
+	for field, value := range whole.Fields() {
+		key, table := field.Tag.Get("toml"), tableOf(value)
+		if key == "" || table == (reflect.Value{}) {
+			continue
+		}
+		rows := [][]string{{"key", "type", "default", "meaning"}}
+		for inner, v := range table.Fields() {
+			rows = append(rows, keyRow(t, table.Type().Name(), inner, v, meanings))
+		}
+		about := meanings["config."+field.Name]
+		fmt.Fprintf(&b, "\n### `[%s]`\n\n%s.\n\n%s", key, strings.ToUpper(about[:1])+about[1:], markdownTable(rows))
+	}
+	return b.String()
+}
+
+// tableOf returns the struct that a key holds, or the zero Value when it holds no table.
+func tableOf(v reflect.Value) reflect.Value {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[time.Time]() {
+		return reflect.Value{}
+	}
+	return v
+}
+
+func keyRow(t *testing.T, owner string, field reflect.StructField, v reflect.Value, meanings map[string]string) []string {
+	t.Helper()
+	meaning := meanings[owner+"."+field.Name]
+	if meaning == "" {
+		t.Errorf("config.go: %s.%s has no comment", owner, field.Name)
+	}
+	typ, value := keyType(t, v)
+	return []string{"`" + field.Tag.Get("toml") + "`", typ, value, meaning}
+}
+
+// keyType names the type of a key as people write it, and its default.
+func keyType(t *testing.T, v reflect.Value) (typ, value string) {
+	t.Helper()
+	code := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return "`" + s + "`"
+	}
+	switch x := v.Interface().(type) {
+	case time.Time:
+		return "instant", code(x.Format(time.RFC3339))
+	case time.Duration:
+		return "length of time", code(strconv.Quote(shortDuration(x)))
+	case string:
+		if x == "" {
+			return "text", ""
+		}
+		return "text", code(strconv.Quote(x))
+	case int, uint64:
+		if fmt.Sprint(x) == "0" {
+			return "whole number", ""
+		}
+		return "whole number", code(fmt.Sprint(x))
+	case float64:
+		return "number", code(fmt.Sprint(x))
+	case bool:
+		return "true or false", code(fmt.Sprint(x))
+	case []string, metricIDs:
+		return "list of texts", ""
+	}
+	t.Fatalf("a key of type %s has no name for people", v.Type())
+	return "", ""
+}
+
+func shortDuration(d time.Duration) string {
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
+}
+
+// fieldComments returns the comments of the struct fields of config.go by Struct.Field.
+func fieldComments(t *testing.T) map[string]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comments := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		fields, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			return false
+		}
+		for _, f := range fields.Fields.List {
+			text := strings.TrimSpace(f.Comment.Text())
+			if text == "" {
+				text = strings.TrimSpace(f.Doc.Text())
+			}
+			for _, name := range f.Names {
+				comments[spec.Name.Name+"."+name.Name] = strings.ReplaceAll(text, "\n", " ")
+			}
+		}
+		return false
+	})
+	return comments
+}
+
+// TestEveryPolicyAndScenarioIsDocumented compares the lists of names in the configuration's reference with the code.
+func TestEveryPolicyAndScenarioIsDocumented(t *testing.T) {
+	text := readDocument(t, "docs/configuration.md")
+	names := knownNames()
+	for _, name := range slices.Concat(names.policies, names.scenarios, names.formats) {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/configuration.md does not name %s", name)
+		}
+	}
+}
