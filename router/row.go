@@ -61,7 +61,7 @@ func (r *Router) Rows(now Instant, req *Request) []Row {
 			RateLimited: s.rateLimited, CacheHitRate: s.cacheHit,
 		}
 		if r.capped && r.limits[i] < 1 {
-			rows[i].CapShare = r.limits[i]
+			rows[i].CapShare = max(r.limits[i], 1e-9) // 0 would mean no cap
 		}
 		if !req.Excluded.Has(int32(i)) && (best < 0 || c.cost < best) && !r.open.Has(int32(i)) && !r.cooling.Has(int32(i)) && !r.flagged.Has(int32(i)) {
 			best = c.cost
