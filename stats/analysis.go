@@ -50,12 +50,13 @@ func (p Pair) treatmentFirst(model string) bool {
 
 // Options of an analysis. See DefaultOptions.
 type Options struct {
-	Confidence     float64 // in (0,1), typically 0.95
-	Replicates     int     // ≥ 1, typically 10,000
-	Interval       string  // expanded, percentile, basic, bca, bootstrap-t, t, half-sample
-	Weights        string  // equal, traffic
-	SlotAdjustment bool    // headline interval from the slot-adjusted estimate
-	Order          string  // set that the schedule was drawn from: slot-balanced, day-balanced, coin, alternating; "" = unknown, no p-value
+	Confidence     float64  // in (0,1), typically 0.95
+	Replicates     int      // ≥ 1, typically 10,000
+	Interval       string   // expanded, percentile, basic, bca, bootstrap-t, t, half-sample
+	Others         []string // further kinds of intervals of the relative effect, for comparison
+	Weights        string   // equal, traffic
+	SlotAdjustment bool     // headline interval from the slot-adjusted estimate
+	Order          string   // set that the schedule was drawn from: slot-balanced, day-balanced, coin, alternating; "" = unknown, no p-value
 	Seed           uint64
 	Threads        int // ≤ 0: all processors; never changes a result
 	MinPairs       int // complete pairs a model needs, default 2
@@ -92,29 +93,30 @@ const (
 
 // Estimate is one row of results: one metric in one scope.
 type Estimate struct {
-	ID                  string   `json:"id"`
-	Unit                string   `json:"unit"`
-	Scope               string   `json:"scope"`    // "overall" or "model:ID"
-	Estimand            string   `json:"estimand"` // what the headline (relative) effect estimates, in words
-	Control             *float64 `json:"control"`  // arm levels, in Unit
-	Treatment           *float64 `json:"treatment"`
-	Relative            Effect   `json:"relative"` // fractions: −0.169
-	Absolute            Effect   `json:"absolute"` // in Unit
-	RatioOfLevels       *float64 `json:"ratio_of_levels"`
-	HalfSample          Bounds   `json:"half_sample"`
-	SlotAdjusted        Effect   `json:"slot_adjusted"`
-	Unadjusted          *Effect  `json:"unadjusted,omitempty"` // the relative effect without slot adjustment, when the headline has it
-	TwoWay              Bounds   `json:"two_way"`              // of the relative effect, for models like these
-	Simultaneous        Bounds   `json:"simultaneous"`         // of the relative effect, for all published overall rows at once
-	MCError             *float64 `json:"mc_error"`             // Monte-Carlo standard error of an end of the relative interval, as a fraction
-	PValue              *float64 `json:"p_value"`
-	PAdjusted           *float64 `json:"p_adjusted"`
-	PMaxT               *float64 `json:"p_max_t"`
-	UndefinedReplicates int      `json:"undefined_replicates"`
-	Pairs               int      `json:"pairs"`
-	Models              int      `json:"models"`
-	Verdict             string   `json:"verdict"`
-	Warnings            []string `json:"warnings"` // codes of analysis-wide meaning, such as few_events
+	ID                  string            `json:"id"`
+	Unit                string            `json:"unit"`
+	Scope               string            `json:"scope"`    // "overall" or "model:ID"
+	Estimand            string            `json:"estimand"` // what the headline (relative) effect estimates, in words
+	Control             *float64          `json:"control"`  // arm levels, in Unit
+	Treatment           *float64          `json:"treatment"`
+	Relative            Effect            `json:"relative"` // fractions: −0.169
+	Absolute            Effect            `json:"absolute"` // in Unit
+	RatioOfLevels       *float64          `json:"ratio_of_levels"`
+	HalfSample          Bounds            `json:"half_sample"`
+	SlotAdjusted        Effect            `json:"slot_adjusted"`
+	Unadjusted          *Effect           `json:"unadjusted,omitempty"`      // the relative effect without slot adjustment, when the headline has it
+	Others              map[string]Bounds `json:"other_intervals,omitempty"` // of the relative effect, by the kinds of Options.Others
+	TwoWay              Bounds            `json:"two_way"`                   // of the relative effect, for models like these
+	Simultaneous        Bounds            `json:"simultaneous"`              // of the relative effect, for all published overall rows at once
+	MCError             *float64          `json:"mc_error"`                  // Monte-Carlo standard error of an end of the relative interval, as a fraction
+	PValue              *float64          `json:"p_value"`
+	PAdjusted           *float64          `json:"p_adjusted"`
+	PMaxT               *float64          `json:"p_max_t"`
+	UndefinedReplicates int               `json:"undefined_replicates"`
+	Pairs               int               `json:"pairs"`
+	Models              int               `json:"models"`
+	Verdict             string            `json:"verdict"`
+	Warnings            []string          `json:"warnings"` // codes of analysis-wide meaning, such as few_events
 }
 
 // Exclusion says why a model is not in a metric's overall row.

@@ -128,6 +128,12 @@ func (r *row) estimate() Estimate {
 func (r *row) beside(e *Estimate, relative evidence) {
 	opts := r.a.opts
 	e.HalfSample = expBounds(relative.interval(IntervalHalfSample, opts.tail()))
+	for _, kind := range opts.Others {
+		if e.Others == nil {
+			e.Others = map[string]Bounds{}
+		}
+		e.Others[kind] = expBounds(relative.interval(kind, opts.tail()))
+	}
 	e.TwoWay = expBounds(r.twoWay())
 	e.PValue = number(swapP(relative.point, r.effects[setSwaps].log))
 	if relative.n >= 2 && relative.bootstrap.usable {
@@ -211,15 +217,14 @@ func (r *row) evidence() (relative, absolute evidence) {
 		bootstrap: newReplicates(boot.absolute, 0),
 		jackknife: r.counted(r.effects[setJackknife].absolute),
 	}
-	switch r.a.opts.Interval {
-	case IntervalHalfSample:
+	if r.a.opts.Interval == IntervalHalfSample {
 		absolute.half = newReplicates(half.absolute, empty)
-	case IntervalBCa:
-		if r.scope.models > 0 {
-			point := r.a.sets[setPoint]
-			relative.influence, absolute.influence = r.scope.blend.influences(r.m.cells, point, 0, len(r.a.pairs), r.models[setPoint])
-		}
-	case IntervalBootstrapT:
+	}
+	if r.a.opts.wants(IntervalBCa) && r.scope.models > 0 {
+		point := r.a.sets[setPoint]
+		relative.influence, absolute.influence = r.scope.blend.influences(r.m.cells, point, 0, len(r.a.pairs), r.models[setPoint])
+	}
+	if r.a.opts.wants(IntervalBootstrapT) {
 		r.studentize(&relative, &absolute)
 	}
 	return relative, absolute
