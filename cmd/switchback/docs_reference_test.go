@@ -87,10 +87,15 @@ func commandName(c command) string {
 // configurationTables lists the keys of every table of the configuration: their types and meanings from the comments
 // of config.go, their defaults from defaultConfig.
 func configurationTables(t *testing.T) string {
-	c := defaultConfig()
-	c.Name, c.SchemaVersion = "", 0
-	c.fillSimulation()
-	c.Logs = &logsConfig{Format: defaultLogFormat, MaxRejects: defaultMaxRejects}
+	c, err := parseConfig("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := parseConfig("", "[logs]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Logs = logs.Logs
 	meanings := fieldComments(t)
 	var b strings.Builder
 	top := [][]string{{"key", "type", "default", "meaning"}}

@@ -64,10 +64,11 @@ func writeDocument(t *testing.T, name, text, why string) {
 type fence struct {
 	info  string // what stands behind the opening fence, such as "console slow"
 	line  int    // of the opening fence, from 1
+	inset string // spaces before the opening fence, which the lines have lost
 	lines []string
 }
 
-var fenceMark = regexp.MustCompile("^ *(```+)(.*)$")
+var fenceMark = regexp.MustCompile("^( *)(```+)(.*)$")
 
 // fences takes the fenced blocks out of a document; prose is the rest, with empty lines in their place.
 func fences(text string) (blocks []fence, prose []string) {
@@ -76,15 +77,15 @@ func fences(text string) (blocks []fence, prose []string) {
 		mark := fenceMark.FindStringSubmatch(line)
 		switch {
 		case open == "" && mark != nil:
-			open = mark[1]
-			blocks = append(blocks, fence{info: strings.TrimSpace(mark[2]), line: i + 1})
+			open = mark[2]
+			blocks = append(blocks, fence{info: strings.TrimSpace(mark[3]), line: i + 1, inset: mark[1]})
 			prose = append(prose, "")
-		case open != "" && mark != nil && mark[1] == open && mark[2] == "":
+		case open != "" && mark != nil && mark[2] == open && mark[3] == "":
 			open = ""
 			prose = append(prose, "")
 		case open != "":
 			last := &blocks[len(blocks)-1]
-			last.lines = append(last.lines, line)
+			last.lines = append(last.lines, strings.TrimPrefix(line, last.inset))
 			prose = append(prose, "")
 		default:
 			prose = append(prose, line)
