@@ -1,6 +1,6 @@
 package router
 
-// Row is what the router makes of one endpoint for one request: the terms of its Routing Cost in USD, its share of the draws and what the
+// Row is what the router makes of one endpoint for one request: the terms of its Routing Cost in USD, its share of the first tries and what the
 // guardrails did to it.
 type Row struct {
 	Endpoint     int32   `json:"endpoint"` // index
@@ -12,7 +12,7 @@ type Row struct {
 	Reliability  float64 `json:"reliability"`    // factor 1 + penalty × error rate
 	Quality      float64 `json:"quality"`        // share of good answers; Routing Cost is divided by it
 	CostUSD      float64 `json:"routing_cost_usd"`
-	Share        float64 `json:"share"`               // of the draws; for a strict order 1 for the first
+	Share        float64 `json:"share"`               // chance of the first try; in a strict order 1 for the first
 	BackOff      float64 `json:"back_off"`            // factor on the preference, 1 = none
 	CapShare     float64 `json:"cap_share,omitempty"` // largest share that the learned cap leaves; 0 = no cap
 	State        State   `json:"state"`
@@ -57,7 +57,7 @@ func (r *Router) Rows(now Instant, req *Request) []Row {
 		rows[i] = Row{
 			Endpoint: int32(i), Slug: r.endpoints[i].Slug, PriceUSD: c.price, WaitUSD: c.wait, TTFTUSD: c.ttft, RateLimitUSD: c.rateLimit,
 			Reliability: 1 + r.cfg.Cost.ErrorPenalty*s.errorRate, Quality: 1 - r.cfg.Cost.BadToolCalls*s.badTools, CostUSD: c.cost,
-			Share: t.shares[i], BackOff: r.backOff[i], TTFTSeconds: s.ttft, TokensPerS: 1 / s.secondsPerToken, ErrorRate: s.errorRate,
+			BackOff: r.backOff[i], TTFTSeconds: s.ttft, TokensPerS: 1 / s.secondsPerToken, ErrorRate: s.errorRate,
 			RateLimited: s.rateLimited, CacheHitRate: s.cacheHit,
 		}
 		if r.capped && r.limits[i] < 1 {
@@ -67,10 +67,53 @@ func (r *Router) Rows(now Instant, req *Request) []Row {
 			best = c.cost
 		}
 	}
+	shares := r.firstShares(req, t)
 	for i := range rows {
+		rows[i].Share = shares[i]
 		rows[i].State = r.state(int32(i), &rows[i], best)
 	}
 	return rows
+}
+
+// firstShares are the chances of each endpoint to get the first try of an unpinned request.
+func (r *Router) firstShares(req *Request, t *table) []float64 {
+	shares := make([]float64, len(r.endpoints))
+	for _, e := range req.Order {
+		if !req.Excluded.Has(e) {
+			shares[e] = 1
+			return shares
+		}
+	}
+	turn := r.all.Without(req.Excluded)
+	if own := turn.Without(turn.Without(req.First)); !own.Empty() {
+		turn = own
+	}
+	if usual := turn.Without(req.Last); !usual.Empty() {
+		turn = usual
+	}
+	if t.first == byOrder {
+		rest := r.all.Without(turn)
+		if e := t.next(&rest); e >= 0 {
+			shares[e] = 1
+		}
+		return shares
+	}
+	total := 0.0
+	for i, s := range t.shares {
+		if turn.Has(int32(i)) {
+			total += s
+		}
+	}
+	for i, s := range t.shares {
+		switch {
+		case !turn.Has(int32(i)):
+		case total > 0:
+			shares[i] = s / total
+		default:
+			shares[i] = 1 / float64(turn.Len())
+		}
+	}
+	return shares
 }
 
 func (r *Router) state(e int32, row *Row, best float64) State {

@@ -131,7 +131,7 @@ func (m *medians) orPooled(measure int, part, whole, otherwise float64) float64 
 // requestSize is what a request of a class is expected to use, in tokens.
 type requestSize struct{ input, output float64 }
 
-// expect fills the expected size per class: its recent mean, shrunk by Prior requests towards the whole model's, and that one
+// expect fills the expected size per class: its recent mean, shrunk by Prior requests towards the whole model's (within the class's bounds), and that one
 // towards the configured one.
 func (t *telemetry) expect(w weights, out []requestSize) {
 	last, k := len(t.sizes)-1, t.cfg.Prior*w.price
@@ -140,7 +140,14 @@ func (t *telemetry) expect(w weights, out []requestSize) {
 	}
 	out[last] = mean(&t.sizes[last], requestSize{t.cfg.Typical.InputTokens, t.cfg.Typical.OutputTokens})
 	for c := range last {
-		out[c] = mean(&t.sizes[c], out[last])
+		prior := out[last]
+		if c > 0 {
+			prior.input = max(prior.input, float64(t.cfg.SizeClasses[c-1]))
+		}
+		if c < len(t.cfg.SizeClasses) {
+			prior.input = min(prior.input, float64(t.cfg.SizeClasses[c]))
+		}
+		out[c] = mean(&t.sizes[c], prior)
 	}
 }
 

@@ -81,34 +81,10 @@ func Explain(m *Market, b *Body, seed uint64) (*Explanation, error) {
 func (s *Stage) report(r *router.Router) StageReport {
 	report := StageReport{Model: s.Model.ID, RouterApplied: s.Applied, Fallbacks: s.Fallbacks}
 	report.InputTokens, report.OutputTokens = r.Size(now, s.Request.InputTokens)
-	turn := s.firstTurn()
-	total := 0.0
 	for i, row := range r.Rows(now, &s.Request) {
-		e := EndpointRow{Row: row, Eligible: s.Out[i] == "", Out: s.Out[i], Last: s.Last[i]}
-		if !turn.Has(int32(i)) {
-			e.Share = 0
-		}
-		total += e.Share
-		report.Endpoints = append(report.Endpoints, e)
-	}
-	for i := range report.Endpoints {
-		if total > 0 {
-			report.Endpoints[i].Share /= total
-		}
+		report.Endpoints = append(report.Endpoints, EndpointRow{Row: row, Eligible: s.Out[i] == "", Out: s.Out[i], Last: s.Last[i]})
 	}
 	return report
-}
-
-// firstTurn is the endpoints among which the first try is made: own keys, or those that are not put last, or everybody who is in.
-func (s *Stage) firstTurn() router.Set {
-	in := router.FirstN(len(s.Model.Offers)).Without(s.Request.Excluded)
-	if own := in.Without(in.Without(s.Request.First)); !own.Empty() {
-		in = own
-	}
-	if usual := in.Without(s.Request.Last); !usual.Empty() {
-		return usual
-	}
-	return in
 }
 
 // try adds the tries of a stage, as if each one failed.

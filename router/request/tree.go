@@ -228,8 +228,8 @@ func fromTOML(raw any, path string, lines map[string]int, line int, file string,
 }
 
 func join(path, name string) string {
-	if path == "" {
-		return name
+	if path == "" || name == "" {
+		return path + name
 	}
 	return path + "." + name
 }
