@@ -107,7 +107,7 @@ func effectRange(rows []effectLine) (lo, hi float64) {
 	for _, r := range rows {
 		for _, x := range []*float64{r.effect.Estimate, r.effect.Lo, r.effect.Hi} {
 			if x != nil {
-				lo, hi = min(lo, *x), max(hi, min(*x, largestShown))
+				lo, hi = min(lo, max(*x, -1)), max(hi, min(*x, largestShown))
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func clamp(x, lo, hi float64) float64 { return min(max(x, lo), hi) }
 func cappedRange(effects []stats.Effect) (lo, hi float64) {
 	for _, e := range effects {
 		if e.Estimate != nil {
-			lo, hi = min(lo, *e.Estimate), max(hi, min(*e.Estimate, largestShown))
+			lo, hi = min(lo, max(*e.Estimate, -1)), max(hi, min(*e.Estimate, largestShown))
 		}
 	}
 	reach := max(hi-lo, 0.04)

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -19,7 +20,7 @@ func comparison(doc Document) []block {
 		heading("Against another report"),
 		paragraph(sentence("There: experiment {}, {}, {} against {}, seed {}, {} intervals. "+
 			"The two reports may share requests, so “moved” has no interval of its own.",
-			name(c.Experiment), c.ReportDate, name(c.Arms.Treatment), name(c.Arms.Control), fmt.Sprint(c.Seed), percentOf(c.Confidence))),
+			name(c.Experiment), clean(c.ReportDate), name(c.Arms.Treatment), name(c.Arms.Control), fmt.Sprint(c.Seed), percentOf(c.Confidence))),
 		drawing(compareFigure(doc, c)),
 		tabular(compareTable(doc, c)),
 	}
@@ -66,7 +67,7 @@ func compareFigure(doc Document, c *Comparison) figure {
 	}
 	return figure{
 		name: "compare", width: figureWidth, height: 74 + 24*float64(max(len(rows), 1)),
-		alt:  fmt.Sprintf("Relative effects with their intervals in this report and in that of %s, %s; the table below holds the same numbers.", clean(c.Experiment), c.ReportDate),
+		alt:  fmt.Sprintf("Relative effects with their intervals in this report and in that of %s, %s; the table below holds the same numbers.", clean(c.Experiment), clean(c.ReportDate)),
 		draw: func(cv draw.Canvas) { drawComparison(cv, doc, c, rows) },
 	}
 }
@@ -74,7 +75,7 @@ func compareFigure(doc Document, c *Comparison) figure {
 func drawComparison(c draw.Canvas, doc Document, other *Comparison, rows []ComparisonRow) {
 	c = titled(c, "Relative effects here and there")
 	here := mark{"here: " + clip(clean(doc.Experiment), 28) + ", " + doc.ReportDate, draw.GlyphStyle{Color: blue, Radius: 3, Shape: draw.CircleGlyph{}}}
-	there := mark{"there: " + clip(clean(other.Experiment), 28) + ", " + other.ReportDate, draw.GlyphStyle{Color: grey, Radius: 2.8, Shape: draw.BoxGlyph{}}}
+	there := mark{"there: " + clip(clean(other.Experiment), 28) + ", " + clip(clean(other.ReportDate), 12), draw.GlyphStyle{Color: grey, Radius: 2.8, Shape: draw.BoxGlyph{}}}
 	p := newPlot()
 	var ticks plot.ConstantTicks
 	var lines []effectLine
@@ -136,14 +137,14 @@ func historyMarks() []mark {
 	}
 }
 
+// historyDates returns the report dates of the history, each once, sorted.
 func historyDates(doc Document) []string {
 	var dates []string
 	for _, h := range doc.History {
-		if len(dates) == 0 || dates[len(dates)-1] != h.ReportDate {
-			dates = append(dates, h.ReportDate)
-		}
+		dates = append(dates, h.ReportDate)
 	}
-	return dates
+	slices.Sort(dates)
+	return slices.Compact(dates)
 }
 
 func historyHas(doc Document, id string) bool {

@@ -10,8 +10,15 @@ import (
 	"switchback/stats"
 )
 
-// Validate returns every reason why doc cannot be rendered: a wrong schema version, unnamed arms, a report date that is none,
-// a confidence outside (0,1), two rows of one metric and scope, an unknown verdict, or a number that is not finite.
+// longestWindow bounds what a report can show by day.
+const longestWindow = 10 * 366 * 24 * time.Hour
+
+// largestNumber bounds what a report can draw: no time, amount or rate of an experiment comes near it.
+const largestNumber = 1e18
+
+// Validate returns every reason why doc cannot be rendered: a wrong schema version, unnamed arms, a date that is none, times that
+// run backwards or on for more than ten years, a confidence outside (0,1), two rows of one metric and scope, an unknown verdict,
+// or a number that is not finite.
 func (doc Document) Validate() error {
 	var problems []error
 	bad := func(field, format string, args ...any) {
@@ -44,10 +51,33 @@ func (doc Document) Validate() error {
 			bad(field, "unknown verdict %q", e.Verdict)
 		}
 	}
+	doc.validateSeries(bad)
 	for _, path := range notFinite(reflect.ValueOf(doc), "") {
-		bad(path, "not a finite number")
+		bad(path, "not a finite number below %g", largestNumber)
 	}
 	return errors.Join(problems...)
+}
+
+// validateSeries checks the times of the window and of the series behind the figures.
+func (doc Document) validateSeries(bad func(field, format string, args ...any)) {
+	if w := doc.Window; w.End.Before(w.Start) || w.End.Sub(w.Start) > longestWindow {
+		bad("window", "from %s to %s", instant(w.Start), instant(w.End))
+	}
+	for i, b := range doc.Blocks {
+		if !b.Starts.Before(b.Ends) || b.BurnInEnds.Before(b.Starts) || b.BurnInEnds.After(b.Ends) || b.Ends.Sub(b.Starts) > longestWindow {
+			bad(fmt.Sprintf("blocks[%d]", i), "from %s to %s with a burn-in until %s", instant(b.Starts), instant(b.Ends), instant(b.BurnInEnds))
+		}
+	}
+	for i, p := range doc.SinceSwitch {
+		if !(0 <= p.FromMinute && p.FromMinute < p.ToMinute && p.ToMinute <= longestWindow.Minutes()) {
+			bad(fmt.Sprintf("since_switch[%d]", i), "from minute %v to minute %v", p.FromMinute, p.ToMinute)
+		}
+	}
+	for i, h := range doc.History {
+		if _, err := time.Parse(time.DateOnly, h.ReportDate); err != nil {
+			bad(fmt.Sprintf("history[%d].report_date", i), "%q is not a date like 2026-11-08", h.ReportDate)
+		}
+	}
 }
 
 func knownVerdict(v string) bool {
@@ -58,12 +88,12 @@ func knownVerdict(v string) bool {
 	return false
 }
 
-// notFinite returns the JSON-like paths of all NaN and infinite floats under v.
+// notFinite returns the JSON-like paths of all floats under v that are NaN, infinite or too large to draw.
 func notFinite(v reflect.Value, path string) []string {
 	var found []string
 	switch v.Kind() {
 	case reflect.Float64:
-		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+		if f := v.Float(); math.IsNaN(f) || math.Abs(f) > largestNumber {
 			found = append(found, path)
 		}
 	case reflect.Pointer:
