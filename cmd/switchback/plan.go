@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -74,7 +73,6 @@ func writePlan(w io.Writer, plan experiment.Plan, format string) error {
 		return writePlanJSON(w, plan)
 	}
 	t := table.NewWriter()
-	t.SetOutputMirror(w)
 	t.SetStyle(plainTable())
 	perModel := len(plan.Models()) > 1 || plan.Models()[0] != ""
 	header := table.Row{"block", "pair", "day", "slot", "arm", "starts", "ends", "burn-in ends"}
@@ -90,8 +88,8 @@ func writePlan(w io.Writer, plan experiment.Plan, format string) error {
 		}
 		t.AppendRow(row)
 	}
-	t.Render()
-	return nil
+	_, err := fmt.Fprintln(w, rendered(t))
+	return err
 }
 
 // planBlock is one block as JSON.
@@ -112,16 +110,11 @@ func writePlanJSON(w io.Writer, plan experiment.Plan) error {
 	for _, b := range plan.Blocks {
 		blocks = append(blocks, planBlock{b.ID, b.PairID, b.Day, b.Slot, b.Arm, b.Starts.UTC(), b.Ends.UTC(), b.BurnInEnds.UTC(), b.Model})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(struct {
+	return writeJSON(w, struct {
 		Control   string      `json:"control"`
 		Treatment string      `json:"treatment"`
 		Blocks    []planBlock `json:"blocks"`
-	}{plan.Arms.Control, plan.Arms.Treatment, blocks}); err != nil {
-		return fmt.Errorf("write plan: %w", err)
-	}
-	return nil
+	}{plan.Arms.Control, plan.Arms.Treatment, blocks})
 }
 
 // plainTable is the look of every table on a terminal: aligned columns, no frame.

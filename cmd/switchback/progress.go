@@ -93,7 +93,11 @@ func (s *stage) showLines() {
 		case <-s.stop:
 			return
 		case <-tick.C:
-			s.p.log.Info(s.name+" goes on", s.unit, s.done.Load(), "of", s.total.Load())
+			if total := s.total.Load(); total > 0 {
+				s.p.log.Info(s.name+" goes on", s.unit, s.done.Load(), "of", total)
+			} else {
+				s.p.log.Info(s.name+" goes on", "seconds", hundredths(s.p.now().Sub(s.start).Seconds()))
+			}
 		}
 	}
 }

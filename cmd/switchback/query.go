@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -98,24 +97,22 @@ func writeRowsTable(w io.Writer, rows *ingest.Rows, format string) error {
 	t := table.NewWriter()
 	t.SetStyle(plainTable())
 	t.AppendHeader(rowOf(rows.Columns))
-	var columns []table.ColumnConfig
+	right := make([]bool, len(rows.Types))
 	for i, typ := range rows.Types {
-		if isNumber(typ) {
-			columns = append(columns, table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
-		}
+		right[i] = isNumber(typ)
 	}
-	t.SetColumnConfigs(columns)
+	t.SetColumnConfigs(aligned(right))
 	for rows.Next() {
 		t.AppendRow(rowOf(textsOf(rows)))
 	}
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	render := t.Render
+	text := rendered(t)
 	if format == "markdown" {
-		render = t.RenderMarkdown
+		text = t.RenderMarkdown()
 	}
-	_, err := fmt.Fprintln(w, render())
+	_, err := fmt.Fprintln(w, text)
 	return err
 }
 

@@ -30,6 +30,7 @@ func (p *process) commands() []command {
 		p.analyzeCommand(),
 		p.reportCommand(),
 		p.queryCommand(),
+		p.explainCommand(),
 		p.manCommand(),
 	}
 }

@@ -47,19 +47,33 @@ func resultTable(h reports.Headline) string {
 	t := table.NewWriter()
 	t.SetStyle(plainTable())
 	t.AppendHeader(rowOf(h.Head))
+	t.SetColumnConfigs(aligned(h.Right))
+	for _, r := range h.Rows {
+		t.AppendRow(rowOf(r))
+	}
+	return rendered(t)
+}
+
+// aligned sets the columns that right marks flush right.
+func aligned(right []bool) []table.ColumnConfig {
 	var columns []table.ColumnConfig
-	for i, right := range h.Right {
+	for i, r := range right {
 		align := text.AlignLeft
-		if right {
+		if r {
 			align = text.AlignRight
 		}
 		columns = append(columns, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
 	}
-	t.SetColumnConfigs(columns)
-	for _, r := range h.Rows {
-		t.AppendRow(rowOf(r))
+	return columns
+}
+
+// rendered draws a table without blanks at the ends of its lines.
+func rendered(t table.Writer) string {
+	lines := strings.Split(t.Render(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
 	}
-	return t.Render()
+	return strings.Join(lines, "\n")
 }
 
 func rowOf(cells []string) table.Row {

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"switchback/experiment"
+	"switchback/ingest"
+	"switchback/stats"
+)
+
+// validation is what all experiments of a validation share.
+type validation struct {
+	config      config
+	experiments int
+	abTests     int // experiments that run the plain A/B tests too
+	metrics     []stats.Metric
+	options     stats.Options // of the analysis by the plan
+	burnIns     []time.Duration
+}
+
+// trial is what one simulated experiment found: overall rows, in the order of the metrics.
+type trial struct {
+	requests int64            // simulated in all worlds
+	truth    []stats.Estimate // the all-treatment world against the all-control world; no intervals
+	byBurnIn [][]stats.Estimate
+	same     [2][]stats.Estimate // A/A: the control arm's router in both arms, then the treatment arm's
+	naive    [3][]stats.Estimate // by single requests, in the order of naiveWorlds; nil when they were not run
+}
+
+// naiveWorlds are the worlds whose requests are analysed one by one.
+func naiveWorlds() [3]string {
+	return [...]string{experiment.WorldSwitchback, experiment.WorldAB, experiment.WorldABRequest}
+}
+
+// run simulates the experiment with the given number, counted from 0, and analyses its worlds. Its seed is the seed of
+// the validation plus its number.
+//
+// A router that is the same in both arms makes the world of that router, whatever the schedule says. So the rows of the
+// control and of the treatment world, labelled by the drawn schedule, are two A/A experiments.
+func (v *validation) run(ctx context.Context, number int) (t trial, err error) {
+	c := v.config
+	c.Seed += uint64(number)
+	plan, err := experiment.Draw(c.design(), c.arms())
+	if err != nil {
+		return trial{}, err
+	}
+	switchback := &sink{layout: asDriven(plan), worlds: []string{experiment.WorldSwitchback}}
+	pure := &sink{layout: endToEnd(plan), worlds: []string{experiment.WorldControl, experiment.WorldTreatment}}
+	sinks := []*sink{switchback, pure}
+	if number < v.abTests {
+		for _, world := range naiveWorlds() {
+			sinks = append(sinks, &sink{layout: byRequest(plan.Arms, c.design().Start), worlds: []string{world}})
+		}
+	}
+	defer func() {
+		for _, s := range sinks {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if t.requests, err = drive(ctx, &c, plan, sinks); err != nil {
+		return trial{}, err
+	}
+	options := v.options
+	options.Seed = c.Seed
+	if t.byBurnIn, err = v.byBurnIn(ctx, switchback.store, plan, options); err != nil {
+		return trial{}, err
+	}
+	if t.truth, err = v.estimate(ctx, pure.store, pure.layout.plan, ingest.Window{}, pointOnly(options)); err != nil {
+		return trial{}, err
+	}
+	if t.same, err = v.sameRouter(ctx, pure.store, plan, options); err != nil {
+		return trial{}, err
+	}
+	options.Order = "" // there is no schedule whose order could be swapped
+	for i, s := range sinks[2:] {
+		if t.naive[i], err = v.estimate(ctx, s.store, s.layout.plan, ingest.Window{}, options); err != nil {
+			return trial{}, err
+		}
+	}
+	return t, nil
+}
+
+// byBurnIn analyses the switchback once for each burn-in. Only the design's own has intervals.
+func (v *validation) byBurnIn(ctx context.Context, store *ingest.Store, plan experiment.Plan, options stats.Options) ([][]stats.Estimate, error) {
+	var all [][]stats.Estimate
+	for _, burnIn := range v.burnIns {
+		cut := experiment.Plan{Arms: plan.Arms, Blocks: slices.Clone(plan.Blocks)}
+		experiment.SetBurnIn(cut.Blocks, burnIn, v.config.design().BurnInScope)
+		with := options
+		if burnIn != v.config.Design.BurnIn {
+			with = pointOnly(options)
+		}
+		found, err := v.estimate(ctx, store, cut, ingest.Window{}, with)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// sameRouter analyses the two pure worlds by the drawn schedule.
+func (v *validation) sameRouter(ctx context.Context, store *ingest.Store, plan experiment.Plan, options stats.Options) (found [2][]stats.Estimate, err error) {
+	both := twice(plan)
+	starts, ends := plan.Window()
+	windows := [2]ingest.Window{{Since: starts, Until: ends}, {Since: ends, Until: ends.Add(ends.Sub(starts))}}
+	for i, w := range windows {
+		if found[i], err = v.estimate(ctx, store, both, w, options); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// pointOnly keeps one replicate: the point estimates do not depend on them.
+func pointOnly(o stats.Options) stats.Options {
+	o.Replicates, o.Others, o.Order = 1, nil, ""
+	return o
+}
+
+// estimate takes the rows of a store through the steps of every analysis and returns the overall rows.
+func (v *validation) estimate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w ingest.Window, o stats.Options) ([]stats.Estimate, error) {
+	if _, err := store.ApplyPlan(ctx, plan); err != nil {
+		return nil, err
+	}
+	w.Arms = plan.Arms
+	pairs, _, err := store.Pairs(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	source, err := store.Summaries(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	analysis, err := stats.Analyze(ctx, source, v.metrics, pairs, o)
+	if err := errors.Join(err, source.Close()); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(analysis.Estimates, func(e stats.Estimate) bool { return e.Scope != "overall" }), nil
+}
+
+// sink takes the rows of its worlds into a store in memory.
+type sink struct {
+	layout layout
+	worlds []string
+	store  *ingest.Store
+	loader *ingest.Loader
+	rows   []experiment.Request
+}
+
+// drive runs the worlds of all sinks, each world once, and loads their rows. It returns the number of requests.
+func drive(ctx context.Context, c *config, plan experiment.Plan, sinks []*sink) (int64, error) {
+	var worlds []string
+	for _, s := range sinks {
+		if err := s.open(ctx, c); err != nil {
+			return 0, err
+		}
+		for _, w := range s.worlds {
+			if !slices.Contains(worlds, w) {
+				worlds = append(worlds, w)
+			}
+		}
+	}
+	summaries, err := experiment.DriveWorlds(ctx, experiment.DriveConfig{
+		Plan: plan, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: 1, LogRequests: c.Workload.Requests, Models: c.Workload.Models,
+	}, worlds, func(world string, b *experiment.Batch) error {
+		for _, s := range sinks {
+			if err := s.write(world, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	requests := int64(0)
+	for _, s := range summaries {
+		requests += s.Requests
+	}
+	for _, s := range sinks {
+		if _, err := s.loader.Commit(); err != nil {
+			return 0, err
+		}
+	}
+	return requests, nil
+}
+
+func (s *sink) open(ctx context.Context, c *config) (err error) {
+	o := c.storeOptions()
+	o.Threads = 1 // experiments run side by side
+	if s.store, err = ingest.Open(ctx, ingest.InMemory, o); err != nil {
+		return err
+	}
+	s.loader, err = s.store.NewLoader(ctx, ingest.LoadInfo{File: ingest.DriveFile, Format: ingest.SourceDrive})
+	return err
+}
+
+// write loads the rows of a batch that the sink wants. The attempts are left out: no metric is made from them.
+func (s *sink) write(world string, b *experiment.Batch) error {
+	if !slices.Contains(s.worlds, world) {
+		return nil
+	}
+	s.rows = s.rows[:0]
+	for _, r := range b.Requests {
+		if s.layout.place(world, &r) {
+			s.rows = append(s.rows, r)
+		}
+	}
+	return s.loader.Write(&experiment.Batch{Requests: s.rows})
+}
+
+// close drops the store.
+func (s *sink) close() error {
+	var errs []error
+	if s.loader != nil {
+		errs = append(errs, s.loader.Abort()) // nothing after a commit
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	return errors.Join(errs...)
+}
