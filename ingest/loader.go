@@ -29,6 +29,8 @@ type LoadInfo struct {
 	Bytes   int64     // decompressed size, 0 for a drive
 	Now     time.Time // when the load happens
 	Replace bool      // drop the rows of earlier loads of File in the same transaction
+
+	ordered bool // keep the rows in the order in which they come
 }
 
 // LoadRow is what a finished load put into `loads`.
@@ -37,7 +39,7 @@ type LoadRow struct {
 	Rows       int64 // requests
 	Rejects    int64
 	Skipped    int64 // records that are no requests
-	Duplicates int64 // rows that were there already or twice in the file
+	Duplicates int64 // of Rows: dropped because another row has the same key
 }
 
 // Loader streams batches into the DuckDB file in one transaction: all of them arrive with Commit, or none.
@@ -52,6 +54,9 @@ type Loader struct {
 	alloc *mallocator.Mallocator
 	err   error // first failure; the load can only be aborted then
 	done  bool
+
+	from, to time.Time // arrivals of the rows; zero when duplicates need not be looked for
+	found    duplicates
 
 	requests *recordBuilder[experiment.Request]
 	sending  *insertion // INSERT that is reading requests, nil between two
@@ -86,6 +91,9 @@ func (s *Store) newLoader(ctx context.Context, info LoadInfo) (*Loader, error) {
 }
 
 func (l *Loader) begin() error {
+	if _, err := l.conn.ExecContext(l.ctx, fmt.Sprintf("SET GLOBAL preserve_insertion_order = %t", l.info.ordered)); err != nil {
+		return err
+	}
 	if _, err := l.conn.ExecContext(l.ctx, "BEGIN TRANSACTION"); err != nil {
 		return err
 	}
@@ -209,6 +217,9 @@ func (l *Loader) commit() error {
 	if err := l.flush(); err != nil {
 		return err
 	}
+	if err := l.dropDuplicates(); err != nil {
+		return err
+	}
 	now := l.info.Now.UTC().Truncate(time.Microsecond)
 	_, err := l.conn.ExecContext(l.ctx, "INSERT INTO loads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		l.row.LoadID, l.info.File, l.info.Format, l.info.Hash, l.info.Bytes, l.row.Rows, l.row.Rejects,
@@ -219,6 +230,23 @@ func (l *Loader) commit() error {
 	if _, err := l.conn.ExecContext(l.ctx, "COMMIT"); err != nil {
 		return fmt.Errorf("load %s: commit: %w", l.info.File, err)
 	}
+	return nil
+}
+
+// span tells the arrivals of the first and last row and asks to look for duplicates among them.
+func (l *Loader) span(from, to time.Time) { l.from, l.to = from, to }
+
+func (l *Loader) dropDuplicates() error {
+	if l.from.IsZero() {
+		return nil
+	}
+	// Rows of one key may differ inside their millisecond.
+	span := fmt.Sprintf("ts BETWEEN %s AND %s", timestamp(l.from.Add(-time.Millisecond)), timestamp(l.to.Add(time.Millisecond)))
+	found, err := dedupe(l.ctx, l.conn, l.row.LoadID, span, l.info.ordered)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", l.info.File, err)
+	}
+	l.row.Duplicates, l.found = found.ours, found
 	return nil
 }
 

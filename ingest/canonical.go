@@ -1,0 +1,326 @@
+package ingest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+
+	"switchback/experiment"
+)
+
+// FormatCanonical is the name of this program's own log format: the columns of `requests`.
+const FormatCanonical = "canonical"
+
+// canonicalColumns are the columns that a canonical log may have, with the ones that a load writes itself.
+type canonicalColumns struct {
+	columns []column[request]
+	index   map[string]int
+}
+
+const (
+	columnUnknown = -1
+	columnOurs    = -2 // written by the load; a log made from the table has it
+)
+
+func newCanonicalColumns() canonicalColumns {
+	c := canonicalColumns{columns: requestColumns(), index: map[string]int{"load_id": columnOurs, "arm_logged": columnOurs}}
+	for i, col := range c.columns {
+		c.index[col.name] = i
+	}
+	return c
+}
+
+// find returns the place of a column by its name in the log.
+func (c canonicalColumns) find(name []byte) int {
+	if i, ok := c.index[string(name)]; ok {
+		return i
+	}
+	return columnUnknown
+}
+
+// canonicalRows fills rows from the texts of their columns.
+type canonicalRows struct {
+	canonicalColumns
+	sink  *rowSink
+	words []interner // by column
+}
+
+func newCanonicalRows(sink *rowSink) *canonicalRows {
+	c := &canonicalRows{canonicalColumns: newCanonicalColumns(), sink: sink}
+	c.words = make([]interner, len(c.columns))
+	return c
+}
+
+// set gives a row the value of a column. It returns the reason to reject the row, if there is one.
+func (c *canonicalRows) set(r *request, i int, text []byte) (reason string) {
+	col := &c.columns[i]
+	switch col.kind {
+	case kindText:
+		*col.text(r) = validText(text)
+		return ""
+	case kindDict:
+		*col.text(r) = c.words[i].intern(text)
+		return ""
+	case kindTime:
+		if isFiller(text) {
+			return reasonNoTime
+		}
+		at, ok := parseInstant(text)
+		if !ok {
+			return reasonBadTime
+		}
+		col.set(r, at)
+		return ""
+	}
+	v, state := parseKind(col.kind, text)
+	switch state {
+	case parsedValue:
+		col.set(r, v)
+	case parsedBad:
+		r.Quality |= experiment.QualityBadValue
+	}
+	return ""
+}
+
+func parseKind(kind columnKind, text []byte) (int64, parsed) {
+	switch kind {
+	case kindBool:
+		return parseBool(text)
+	case kindMillis:
+		return parseDecimal(text, 3)
+	case kindMoney:
+		return parseDecimal(text, 9)
+	}
+	v, state := parseWhole(text)
+	switch {
+	case state != parsedValue || v >= 0 && v <= maxTokens:
+		return v, state
+	case v == -1:
+		return 0, parsedFiller
+	}
+	return 0, parsedBad
+}
+
+// maxTokens bounds counts and tokens of one request: what is above is no count but a mistake.
+const maxTokens = 1<<31 - 1
+
+// finish checks what the canonical format asks of a row and hands it on.
+func (c *canonicalRows) finish(r *request, line int64, text []byte) {
+	if !knownStatus(r.Status) {
+		r.Status = ""
+		r.Quality |= experiment.QualityBadValue
+	}
+	if !knownCostSource(r.CostSource) {
+		r.CostSource = ""
+		r.Quality |= experiment.QualityBadValue
+	}
+	if isNone(r.RequestID) && r.RequestID != "" {
+		r.RequestID = rowHash(text)
+	}
+	if r.Source == "" {
+		r.Source = FormatCanonical
+	}
+	if isNone(r.SourceRowID) {
+		r.SourceRowID = r.RequestID
+	}
+	c.sink.keep(line, text)
+}
+
+func knownStatus(s string) bool {
+	switch s {
+	case "", experiment.StatusOK, experiment.StatusError, experiment.StatusErrorMidstream, experiment.StatusCancelled, experiment.StatusGatewayCache:
+		return true
+	}
+	return false
+}
+
+func knownCostSource(s string) bool {
+	switch s {
+	case "", experiment.CostBilled, experiment.CostUpstream, experiment.CostBreakdown, experiment.CostBook:
+		return true
+	}
+	return false
+}
+
+// isNone tells whether an id stands for no id.
+func isNone(id string) bool { return id == "" || id == "None" || id == "null" }
+
+// interner gives equal texts one string, as long as there are few of them.
+type interner struct {
+	last  string
+	words map[string]string
+}
+
+const maxInterned = 8192
+
+func (n *interner) intern(b []byte) string {
+	if string(b) == n.last {
+		return n.last
+	}
+	s, ok := n.words[string(b)]
+	if !ok {
+		s = validText(b)
+		if n.words == nil {
+			n.words = map[string]string{}
+		}
+		if len(n.words) < maxInterned {
+			n.words[string(b)] = s
+		}
+	}
+	n.last = s
+	return s
+}
+
+// validText is a text with bytes that are no UTF-8 replaced.
+func validText(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+// canonicalCSV reads the records of a canonical CSV file.
+type canonicalCSV struct {
+	*canonicalRows
+	places  []int
+	header  []byte
+	unknown []string
+}
+
+// setHeader takes the names of the columns. It reports whether the ones that a row needs are there.
+func (c *canonicalCSV) setHeader(fields [][]byte) bool {
+	places := make([]int, len(fields))
+	var unknown []string
+	required := 0
+	for i, name := range fields {
+		places[i] = c.find(bytes.TrimSpace(name))
+		switch {
+		case places[i] == columnUnknown:
+			unknown = append(unknown, validText(name))
+		case isRequired(string(bytes.TrimSpace(name))):
+			required++
+		}
+	}
+	if required < len(requiredColumns()) {
+		return false
+	}
+	c.places, c.unknown = places, append(c.unknown, unknown...)
+	return true
+}
+
+func requiredColumns() []string { return []string{"request_id", "ts", "model"} }
+
+func isRequired(name string) bool { return name == "request_id" || name == "ts" || name == "model" }
+
+func (c *canonicalCSV) record(fields [][]byte, line int64, text []byte) {
+	if len(fields) != len(c.places) {
+		if c.setHeader(fields) { // files put one after the other
+			return
+		}
+		c.sink.reject(line, reasonFields, text)
+		return
+	}
+	if string(fields[0]) == "request_id" && c.setHeader(fields) {
+		return
+	}
+	r := c.sink.row()
+	for i, place := range c.places {
+		if place < 0 || len(fields[i]) == 0 {
+			continue
+		}
+		if reason := c.set(r, place, fields[i]); reason != "" {
+			c.sink.drop()
+			c.sink.reject(line, reason, text)
+			return
+		}
+	}
+	c.finish(r, line, text)
+}
+
+// canonicalJSON reads canonical rows that are one JSON object a line.
+type canonicalJSON struct {
+	*canonicalRows
+	scan    jsonScanner
+	order   []jsonMember // keys of the lines so far, in the order of the last line
+	unknown []string
+}
+
+type jsonMember struct {
+	key   string
+	place int
+}
+
+// place finds a key's column. Lines of one log have their keys in the same order, so the n-th key is most
+// often that of the line before.
+func (c *canonicalJSON) place(n int, key []byte) int {
+	if n < len(c.order) && string(key) == c.order[n].key {
+		return c.order[n].place
+	}
+	m := jsonMember{string(key), c.find(key)}
+	if m.place == columnUnknown && len(c.unknown) < maxUnknown && !contains(c.unknown, m.key) {
+		c.unknown = append(c.unknown, validText(key))
+	}
+	switch {
+	case n < len(c.order):
+		c.order[n] = m
+	case n == len(c.order) && n < maxUnknown:
+		c.order = append(c.order, m)
+	}
+	return m.place
+}
+
+// maxUnknown bounds how many names of unknown columns are kept.
+const maxUnknown = 256
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *canonicalJSON) record(line int64, text []byte) {
+	if !c.scan.open(text) {
+		c.sink.reject(line, reasonNotJSON, text)
+		return
+	}
+	r := c.sink.row()
+	reason := ""
+	for n := 0; ; n++ {
+		key, kind, value, ok := c.scan.member(n == 0)
+		if !ok {
+			break
+		}
+		place := c.place(n, key)
+		if place < 0 || reason != "" || kind == jsonNull {
+			continue
+		}
+		switch {
+		case kind == jsonNested:
+			r.Quality |= experiment.QualityBadValue
+		case kind == jsonNumber && c.columns[place].kind == kindTime:
+			reason = reasonNumberTime
+		default:
+			reason = c.set(r, place, value)
+		}
+	}
+	if !c.scan.done() {
+		reason = reasonNotJSON
+	}
+	if reason != "" {
+		c.sink.drop()
+		c.sink.reject(line, reason, text)
+		return
+	}
+	c.finish(r, line, text)
+}
+
+// rowHash names a row that has no id by its text.
+func rowHash(text []byte) string {
+	sum := sha256.Sum256(bytes.TrimSpace(text))
+	return "row-" + hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,99 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// errNeedsOrder asks for the load again with rows in file order: two records of the file have one key, are
+// equally complete and differ, so the later one counts.
+var errNeedsOrder = errors.New("conflicting duplicates need the order of the file")
+
+// dedupeKey names a record: its source, its id there, its arrival to the millisecond and its model. An id alone
+// is reused by some gateways.
+const dedupeKey = "source, source_row_id, epoch_ms(ts), model"
+
+// completeness counts what a record says. The most complete of several records with one key is kept.
+func completeness() string {
+	sum := "0"
+	for _, c := range requestColumns() {
+		switch c.name {
+		case "request_id", "ts", "model", "source", "source_row_id", "arm", "block_id", "in_burn_in", "quality":
+		default:
+			sum += " + (" + c.name + " IS NOT NULL)::INTEGER"
+		}
+	}
+	return sum
+}
+
+// contents is everything a record says, to tell equal duplicates from conflicting ones.
+func contents() string {
+	list := ""
+	for _, c := range requestColumns() {
+		switch c.name {
+		case "arm", "block_id", "in_burn_in", "quality":
+		default:
+			list += ", " + c.name
+		}
+	}
+	return "hash(" + list[2:] + ")"
+}
+
+// duplicates says what a load found twice.
+type duplicates struct {
+	removed     int64 // rows deleted
+	ours        int64 // of removed: rows of this load, not of an earlier one
+	conflicting int64 // of removed: rows that differ from the row that is kept
+}
+
+// dedupe deletes all but one of the rows with one key, looking at the span of time that a load covers. The
+// most complete row stays, else the later one.
+func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string, ordered bool) (duplicates, error) {
+	var d duplicates
+	var twice int64
+	_, err := conn.ExecContext(ctx, "CREATE OR REPLACE TEMP TABLE twice AS SELECT h FROM (SELECT hash("+dedupeKey+") AS h FROM requests WHERE "+span+
+		") GROUP BY h HAVING count(*) > 1")
+	if err == nil {
+		err = conn.QueryRowContext(ctx, "SELECT count(*) FROM temp.twice").Scan(&twice)
+	}
+	if err != nil {
+		return d, fmt.Errorf("find duplicates: %w", err)
+	}
+	if twice == 0 {
+		return d, nil
+	}
+	_, err = conn.ExecContext(ctx, `CREATE OR REPLACE TEMP TABLE ranked AS SELECT id, load_id, request_id, content, complete,
+		row_number() OVER best AS place, first_value(content) OVER best AS best_content, first_value(load_id) OVER best AS best_load,
+		first_value(complete) OVER best AS best_complete
+		FROM (SELECT rowid AS id, *, `+completeness()+" AS complete, "+contents()+` AS content FROM requests
+			WHERE `+span+" AND hash("+dedupeKey+`) IN (SELECT h FROM temp.twice))
+		WINDOW best AS (PARTITION BY `+dedupeKey+" ORDER BY complete DESC, CAST(load_id AS BIGINT) DESC, id DESC)")
+	if err != nil {
+		return d, fmt.Errorf("compare duplicates: %w", err)
+	}
+	var ties int64
+	err = conn.QueryRowContext(ctx, `SELECT count(*) FILTER (place > 1), count(*) FILTER (place > 1 AND load_id = ?), count(*) FILTER (content <> best_content),
+		count(*) FILTER (content <> best_content AND load_id = best_load AND complete = best_complete) FROM temp.ranked`, loadID).
+		Scan(&d.removed, &d.ours, &d.conflicting, &ties)
+	if err != nil {
+		return d, fmt.Errorf("compare duplicates: %w", err)
+	}
+	if ties > 0 && !ordered {
+		return d, errNeedsOrder
+	}
+	for _, statement := range []string{
+		"DELETE FROM requests WHERE rowid IN (SELECT id FROM temp.ranked WHERE place > 1)",
+		// Attempts go with the last row of their request in the load.
+		`DELETE FROM attempts WHERE (load_id, request_id) IN (SELECT (load_id, request_id) FROM temp.ranked WHERE place > 1)
+			AND (load_id, request_id) NOT IN (SELECT (load_id, request_id) FROM requests WHERE ` + span + `)`,
+		`UPDATE loads SET duplicates = duplicates + lost.n FROM (SELECT load_id, count(*) AS n FROM temp.ranked WHERE place > 1 GROUP BY load_id) lost
+			WHERE loads.load_id = lost.load_id`,
+	} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return d, fmt.Errorf("drop duplicates: %w", err)
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,208 @@
+package ingest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// FormatAuto asks to recognise the format of each file by its first lines.
+const FormatAuto = "auto"
+
+// sampleLines is how many lines of a file are looked at to recognise its format.
+const sampleLines = 100
+
+// sampleBytes bounds the same.
+const sampleBytes = 1 << 20
+
+// format is one kind of log.
+type format struct {
+	name string
+	// recognises tells whether the first lines of a file are of this format. The lines are not empty.
+	recognises func(lines [][]byte) bool
+	// read reads a file into a sink, from the given offset on: what lies before was loaded already. It returns
+	// the names of columns that it does not know.
+	read func(in io.Reader, from int64, sink *rowSink) (unknown []string, err error)
+	// appends tells that records are independent of each other, so that only what is new of a grown file needs
+	// to be read.
+	appends bool
+}
+
+// formats returns every format, in the order in which they are tried.
+func formats() []format {
+	return []format{
+		{name: FormatCanonical, recognises: isCanonicalCSV, read: readCanonicalCSV, appends: true},
+		{name: FormatCanonical, recognises: isCanonicalJSON, read: readCanonicalJSON, appends: true},
+	}
+}
+
+// Formats returns the names of the log formats.
+func Formats() []string {
+	var names []string
+	for _, f := range formats() {
+		if len(names) == 0 || names[len(names)-1] != f.name {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// sniff reads the first lines of a stream and returns a reader of the whole.
+func sniff(in io.Reader) (lines [][]byte, whole io.Reader, err error) {
+	head := make([]byte, sampleBytes)
+	n, err := io.ReadFull(in, head)
+	head = head[:n]
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+		in = bytes.NewReader(nil)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	whole = io.MultiReader(bytes.NewReader(head), in)
+	for line := range bytes.Lines(trimBOM(head)) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			lines = append(lines, line)
+		}
+		if len(lines) == sampleLines {
+			break
+		}
+	}
+	return lines, whole, nil
+}
+
+func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }
+
+// recognise finds the format of a file. A forced name must agree with the file.
+func recognise(name string, lines [][]byte) (format, error) {
+	if reason := refusal(lines[0]); reason != "" {
+		return format{}, fmt.Errorf("%s", reason)
+	}
+	for _, f := range formats() {
+		if (name == FormatAuto || name == f.name) && f.recognises(lines) {
+			return f, nil
+		}
+	}
+	if name == FormatAuto {
+		return format{}, fmt.Errorf("no known log format (%s): its first line is %q", strings.Join(Formats(), ", "), clip(lines[0]))
+	}
+	return format{}, fmt.Errorf("not in the format %s: its first line is %q", name, clip(lines[0]))
+}
+
+// refusal names what a file is when it cannot be a log.
+func refusal(line []byte) string {
+	switch {
+	case bytes.HasPrefix(line, []byte("\xff\xfe")), bytes.HasPrefix(line, []byte("\xfe\xff")):
+		return "UTF-16 text; convert it to UTF-8"
+	case bytes.HasPrefix(line, []byte("PK\x03\x04")):
+		return "a zip archive; unpack it"
+	case bytes.HasPrefix(line, []byte("\xfd7zXZ")), bytes.HasPrefix(line, []byte("BZh")):
+		return "compressed with xz or bzip2; use gzip or zstd"
+	}
+	return ""
+}
+
+func clip(line []byte) string {
+	if len(line) > 80 {
+		line = line[:80]
+		for len(line) > 0 && !utf8.Valid(line) && len(line) > 76 {
+			line = line[:len(line)-1]
+		}
+	}
+	return rejectText(line)
+}
+
+func isCanonicalCSV(lines [][]byte) bool {
+	c := csvReader{}
+	return c.split(lines[0]) && (&canonicalCSV{canonicalRows: newCanonicalRows(nil)}).setHeader(c.fields)
+}
+
+// isCanonicalJSON looks for the required keys in any of the first lines: one of them may be broken.
+func isCanonicalJSON(lines [][]byte) bool {
+	for _, line := range lines {
+		var scan jsonScanner
+		if !scan.open(line) {
+			continue
+		}
+		found := 0
+		for first := true; ; first = false {
+			key, _, _, ok := scan.member(first)
+			if !ok {
+				break
+			}
+			if isRequired(string(key)) {
+				found++
+			}
+		}
+		if scan.done() && found == len(requiredColumns()) {
+			return true
+		}
+	}
+	return false
+}
+
+func readCanonicalCSV(in io.Reader, from int64, sink *rowSink) ([]string, error) {
+	lines := newLineReader(in)
+	csv := csvReader{lines: lines}
+	rows := canonicalCSV{canonicalRows: newCanonicalRows(sink)}
+	for sink.err == nil {
+		record, err := csv.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return rows.unknown, err
+		}
+		switch {
+		case rows.places == nil:
+			record.fields[0] = trimBOM(record.fields[0])
+			if !rows.setHeader(record.fields) {
+				return nil, fmt.Errorf("header lacks one of %s", strings.Join(requiredColumns(), ", "))
+			}
+		case lines.bytes <= from:
+		case record.reason != "":
+			sink.reject(record.line, record.reason, record.text)
+		default:
+			rows.record(record.fields, record.line, record.text)
+		}
+	}
+	sink.flush()
+	return rows.unknown, sink.err
+}
+
+func readCanonicalJSON(in io.Reader, from int64, sink *rowSink) ([]string, error) {
+	rows := canonicalJSON{canonicalRows: newCanonicalRows(sink)}
+	err := eachLine(in, from, sink, rows.record)
+	return rows.unknown, err
+}
+
+// eachLine calls record for every line that is not empty.
+func eachLine(in io.Reader, from int64, sink *rowSink, record func(line int64, text []byte)) error {
+	lines := newLineReader(in)
+	for sink.err == nil {
+		text, err := lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil && err != errLongLine {
+			return err
+		}
+		if lines.bytes <= from {
+			continue
+		}
+		if err == errLongLine {
+			sink.reject(lines.line, reasonLongLine, text)
+			continue
+		}
+		if lines.line == 1 {
+			text = trimBOM(text)
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			record(lines.line, text)
+		}
+	}
+	sink.flush()
+	return sink.err
+}

@@ -1,0 +1,412 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchback/experiment"
+)
+
+// LoadOptions of LoadFiles. See DefaultLoadOptions.
+type LoadOptions struct {
+	Format     string         // one of Formats, or FormatAuto
+	MaxRejects string         // a count, or a share such as "0.1%"
+	Now        time.Time      // rows more than a day later are refused; written to `loads`
+	Stdin      io.Reader      // of the path "-"
+	Progress   func(Progress) // called now and then, may be nil
+	DryRun     bool           // read and report, load nothing
+}
+
+// DefaultLoadOptions recognises formats and allows one reject in a thousand lines.
+func DefaultLoadOptions() LoadOptions { return LoadOptions{Format: FormatAuto, MaxRejects: "0.1%"} }
+
+// Validate reports a format that does not exist and a limit that is no number.
+func (o LoadOptions) Validate() error {
+	if o.Format != FormatAuto && !slices.Contains(Formats(), o.Format) {
+		return fmt.Errorf("log format %q is not one of %s, %s", o.Format, FormatAuto, strings.Join(Formats(), ", "))
+	}
+	_, err := parseLimit(o.MaxRejects)
+	return err
+}
+
+// rejectLimit is a count or a share of lines.
+type rejectLimit struct {
+	count int64
+	share float64
+}
+
+func parseLimit(text string) (rejectLimit, error) {
+	if share, ok := strings.CutSuffix(text, "%"); ok {
+		v, err := strconv.ParseFloat(share, 64)
+		if err != nil || !(v >= 0 && v <= 100) {
+			return rejectLimit{}, fmt.Errorf("most rejects: %q is not a share between 0%% and 100%%", text)
+		}
+		return rejectLimit{share: v / 100}, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return rejectLimit{}, fmt.Errorf("most rejects: %q is neither a count nor a share such as 0.1%%", text)
+	}
+	return rejectLimit{count: n, share: -1}, nil
+}
+
+func (l rejectLimit) exceeded(rejects, lines int64) bool {
+	if l.share >= 0 {
+		return float64(rejects) > l.share*float64(lines)
+	}
+	return rejects > l.count
+}
+
+// Progress says how far a load is.
+type Progress struct {
+	File       string
+	Bytes      int64 // of all files, as they lie on disk
+	TotalBytes int64 // 0 when an input has no known size
+	Rows       int64
+}
+
+// What LoadFiles did with a file.
+const (
+	FileLoaded    = "loaded"
+	FileGrown     = "grown"     // only what is new was loaded
+	FileReplaced  = "replaced"  // its earlier rows were dropped in the same transaction
+	FileUnchanged = "unchanged" // loaded before, under this or another name
+	FileEmpty     = "empty"
+	FileRefused   = "refused"
+)
+
+// FileReport says what one file held and what became of it.
+type FileReport struct {
+	Path       string
+	Format     string
+	Status     string // a File… constant
+	Reason     string // of FileRefused, or the earlier load of FileUnchanged
+	Hash       string // sha256 of the decompressed bytes
+	Bytes      int64  // decompressed
+	Rows       int64  // requests read from it by this load
+	Rejects    int64
+	Skipped    int64 // records that are no requests
+	Duplicates int64 // rows that were dropped because another row has the same key
+	Conflicts  int64 // of Duplicates: rows that differed from the one that stayed
+	Reasons    []Count
+	Models     []Count
+	Unknown    []string // columns that the reader does not know
+	Missing    []string // canonical columns without any value: not measurable from this file
+	From, To   time.Time
+	Warnings   []string
+	CutShort   bool // compressed data ended too early; nothing of the file was loaded
+}
+
+// LoadReport says what LoadFiles did.
+type LoadReport struct {
+	Files    []FileReport
+	Warnings []string
+	Rows     int64
+	Rejects  int64
+	// TooManyRejects tells that rejects exceed the limit, CutShort that a compressed file was cut short.
+	TooManyRejects bool
+	CutShort       bool
+}
+
+// LoadFiles loads logs into a store, each file in one transaction and exactly once: a file that was loaded is
+// skipped, of a grown one only the new part is loaded, and the rows of a changed one are replaced. Patterns are
+// paths, globs or "-". The error wraps ErrInput when a file is missing or refused; the report still tells of
+// the others. store may be nil with DryRun.
+func LoadFiles(ctx context.Context, store *Store, patterns []string, o LoadOptions) (LoadReport, error) {
+	if err := o.Validate(); err != nil {
+		return LoadReport{}, fmt.Errorf("load: %w: %w", ErrInput, err)
+	}
+	paths, warnings, err := expand(patterns)
+	if err != nil {
+		return LoadReport{}, err
+	}
+	report := LoadReport{Warnings: warnings}
+	run := fileLoads{store: store, options: o, total: totalSize(paths)}
+	var refused []error
+	for _, path := range paths {
+		file, err := run.load(ctx, path)
+		report.add(file)
+		if errors.Is(err, ErrInput) {
+			refused = append(refused, err)
+			continue
+		}
+		if err != nil {
+			return report, err
+		}
+	}
+	limit, _ := parseLimit(o.MaxRejects)
+	report.TooManyRejects = limit.exceeded(report.Rejects, report.Rows+report.Rejects)
+	return report, errors.Join(refused...)
+}
+
+func (r *LoadReport) add(f FileReport) {
+	r.Files = append(r.Files, f)
+	r.Rows += f.Rows
+	r.Rejects += f.Rejects
+	r.CutShort = r.CutShort || f.CutShort
+}
+
+func totalSize(paths []string) int64 {
+	var total int64
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if p == "-" || err != nil {
+			return 0
+		}
+		total += info.Size()
+	}
+	return total
+}
+
+// fileLoads loads one file after the other.
+type fileLoads struct {
+	store   *Store
+	options LoadOptions
+	done    int64 // bytes on disk of the files before this one
+	total   int64
+	rows    int64
+}
+
+// earlier is what the store knows of a file: its newest load.
+type earlier struct {
+	known   bool
+	bytes   int64
+	hash    string
+	format  string
+	rejects int64
+}
+
+func (s *Store) earlierLoad(ctx context.Context, path string) (earlier, error) {
+	e := earlier{known: true}
+	err := s.db.QueryRowContext(ctx, "SELECT bytes, hash, format, rejects FROM loads WHERE file = ? ORDER BY CAST(load_id AS BIGINT) DESC LIMIT 1", path).
+		Scan(&e.bytes, &e.hash, &e.format, &e.rejects)
+	if errors.Is(err, sql.ErrNoRows) {
+		return earlier{}, nil
+	}
+	return e, err
+}
+
+// loadedAs returns the file that content with this hash was loaded from, or "".
+func (s *Store) loadedAs(ctx context.Context, hash string) (string, error) {
+	var file string
+	err := s.db.QueryRowContext(ctx, "SELECT file FROM loads WHERE hash = ? LIMIT 1", hash).Scan(&file)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return file, err
+}
+
+// load loads one file. An error that wraps ErrInput is about this file only.
+func (run *fileLoads) load(ctx context.Context, path string) (FileReport, error) {
+	report := FileReport{Path: path, Status: FileLoaded}
+	plan, err := run.plan(ctx, path)
+	if err != nil {
+		return run.refuse(report, err)
+	}
+	if plan.status == FileUnchanged {
+		report.Status, report.Hash, report.Bytes, report.Format = FileUnchanged, plan.hash, plan.bytes, plan.format
+		run.done += plan.size
+		return report, nil
+	}
+	err = run.read(ctx, plan, &report)
+	if errors.Is(err, errNeedsOrder) && path != "-" {
+		plan.ordered = true
+		report = FileReport{Path: path, Status: FileLoaded}
+		err = run.read(ctx, plan, &report)
+	}
+	if err != nil {
+		return run.refuse(report, err)
+	}
+	return report, nil
+}
+
+// refuse turns an error of a file into its report. Errors of the store and of ctx stay what they are.
+func (run *fileLoads) refuse(report FileReport, err error) (FileReport, error) {
+	var input inputError
+	switch {
+	case errors.Is(err, errCutShort):
+		report.CutShort = true
+		input = inputError{report.Path, err.Error()}
+	case errors.As(err, &input):
+	default:
+		return report, err
+	}
+	report.Status, report.Reason = FileRefused, input.reason
+	report.Rows, report.Rejects, report.Reasons = 0, 0, nil
+	if report.CutShort {
+		return report, nil
+	}
+	return report, input
+}
+
+// filePlan says what of a file is to be loaded.
+type filePlan struct {
+	path    string
+	status  string
+	from    int64 // offset of what is new
+	ordered bool
+	hash    string
+	bytes   int64
+	size    int64
+	format  string
+}
+
+// plan compares a file with its earlier load by hashes of its decompressed bytes.
+func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
+	plan := filePlan{path: path, status: FileLoaded, ordered: path == "-"}
+	if run.store == nil || path == "-" {
+		return plan, nil
+	}
+	before, err := run.store.earlierLoad(ctx, path)
+	if err != nil || !before.known {
+		return plan, err
+	}
+	src, err := openSource(path, nil)
+	if err != nil {
+		return plan, openFailure(path, err)
+	}
+	defer src.Close()
+	src.marks = []mark{{at: before.bytes}}
+	if _, err := io.Copy(io.Discard, contextReader{ctx, src}); err != nil {
+		return plan, fmt.Errorf("read %s: %w", path, err)
+	}
+	plan.hash, plan.bytes, plan.size, plan.format = src.sum(), src.bytes, src.size, before.format
+	old := src.marks[0]
+	switch {
+	case plan.hash == before.hash:
+		plan.status = FileUnchanged
+	case old.sum == before.hash && old.lineEnd && before.rejects == 0 && appends(before.format):
+		plan.status, plan.from = FileGrown, before.bytes
+	default:
+		plan.status = FileReplaced
+	}
+	return plan, nil
+}
+
+func appends(name string) bool {
+	for _, f := range formats() {
+		if f.name == name {
+			return f.appends
+		}
+	}
+	return false
+}
+
+func openFailure(path string, err error) error {
+	if errors.Is(err, errCutShort) {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return inputError{path, err.Error()}
+}
+
+// contextReader ends a read when the context ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// read reads a file into the store, or nowhere in a dry run.
+func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileReport) error {
+	src, err := openSource(plan.path, run.options.Stdin)
+	if err != nil {
+		return openFailure(plan.path, err)
+	}
+	defer src.Close()
+	lines, whole, err := sniff(contextReader{ctx, src})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", plan.path, err)
+	}
+	report.Status = plan.status
+	if len(lines) == 0 {
+		report.Status = FileEmpty
+		report.Warnings = append(report.Warnings, "the file is empty")
+		return nil
+	}
+	f, err := recognise(run.options.Format, lines)
+	if err != nil {
+		return inputError{plan.path, err.Error()}
+	}
+	report.Format = f.name
+	if run.options.DryRun {
+		discard := func(*experiment.Batch) error { return nil }
+		return run.parse(f, whole, src, plan, report, discard, func(rejected) error { return nil })
+	}
+	loader, err := run.store.NewLoader(ctx, LoadInfo{
+		File: plan.path, Format: f.name, Now: run.options.Now, Replace: plan.status == FileReplaced, ordered: plan.ordered,
+	})
+	if err != nil {
+		return err
+	}
+	defer loader.Abort() //nolint:errcheck // after Commit it does nothing
+	if err := run.parse(f, whole, src, plan, report, loader.Write, loader.reject); err != nil {
+		return err
+	}
+	if plan.status == FileLoaded {
+		if known, err := run.store.loadedAs(ctx, report.Hash); err != nil || known != "" {
+			*report = FileReport{Path: plan.path, Status: FileUnchanged, Reason: "loaded as " + known, Format: f.name, Hash: report.Hash, Bytes: report.Bytes}
+			return err
+		}
+	}
+	loader.info.Hash, loader.info.Bytes = report.Hash, report.Bytes
+	loader.row.Skipped = report.Skipped
+	loader.notes = strings.Join(report.Warnings, "; ")
+	loader.span(report.From, report.To)
+	_, err = loader.Commit()
+	report.Duplicates, report.Conflicts = loader.found.removed, loader.found.conflicting
+	return err
+}
+
+// parse reads a file with its format's reader and fills the report.
+func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, report *FileReport,
+	write func(*experiment.Batch) error, reject func(rejected) error,
+) error {
+	sink := newRowSink(plan.path, newClock(run.options.Now), run.withProgress(src, write), reject)
+	unknown, err := f.read(in, plan.from, sink)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", plan.path, err)
+	}
+	t := &sink.tally
+	report.Rows, report.Rejects, report.Skipped = t.rows, t.rejects, t.skipped
+	report.Reasons, report.Models = counts(t.reasons), counts(t.models)
+	report.From, report.To = t.span()
+	report.Unknown, report.Missing = unknown, sink.missingColumns()
+	report.Hash, report.Bytes = src.sum(), src.bytes
+	if len(unknown) > 0 {
+		report.Warnings = append(report.Warnings, "unknown columns: "+strings.Join(unknown, ", "))
+	}
+	run.done += src.size
+	run.rows += t.rows
+	return nil
+}
+
+// withProgress reports each time that rows are handed on.
+func (run *fileLoads) withProgress(src *source, write func(*experiment.Batch) error) func(*experiment.Batch) error {
+	if run.options.Progress == nil {
+		return write
+	}
+	rows := run.rows
+	var reported int64
+	return func(b *experiment.Batch) error {
+		rows += int64(len(b.Requests))
+		if rows-reported >= 8192 {
+			reported = rows
+			run.options.Progress(Progress{File: src.name, Bytes: run.done + src.raw.n, TotalBytes: run.total, Rows: rows})
+		}
+		return write(b)
+	}
+}

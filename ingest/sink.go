@@ -1,0 +1,194 @@
+package ingest
+
+import (
+	"sort"
+	"time"
+
+	"switchback/experiment"
+)
+
+// Reasons for a reject. They are counted by text, so a reason never names a value.
+const (
+	reasonNotJSON    = "not a JSON object"
+	reasonFields     = "wrong number of fields"
+	reasonQuote      = "quote is not closed"
+	reasonLongLine   = "line longer than 16 MiB"
+	reasonNoID       = "request_id: missing"
+	reasonNoModel    = "model: missing"
+	reasonNoTime     = "ts: missing"
+	reasonBadTime    = "ts: unreadable"
+	reasonNumberTime = "ts: a number, not RFC 3339"
+	reasonTimeRange  = "timestamp out of range"
+)
+
+// sinkRows is the number of rows that a reader hands on at once.
+const sinkRows = 512
+
+// rowSink takes the rows and rejects of one file from its reader, checks the rows, counts, and hands them on.
+type rowSink struct {
+	file       string
+	clock      clock
+	write      func(*experiment.Batch) error
+	keepReject func(rejected) error
+
+	batch experiment.Batch
+	tally fileTally
+	err   error // of write or keepReject; ends the reading
+
+	unseen []column[request] // columns without any value so far
+}
+
+// fileTally counts what came out of a file.
+type fileTally struct {
+	rows, rejects, skipped int64
+	reasons                map[string]int64
+	models                 map[string]int64
+	from, to               experiment.Instant
+	quality                int64 // all bits of all rows
+}
+
+func newRowSink(file string, c clock, write func(*experiment.Batch) error, reject func(rejected) error) *rowSink {
+	return &rowSink{
+		file: file, clock: c, write: write, keepReject: reject, unseen: requestColumns(),
+		tally: fileTally{reasons: map[string]int64{}, models: map[string]int64{}},
+	}
+}
+
+// row returns a new empty row. It counts when keep is called.
+func (s *rowSink) row() *experiment.Request {
+	s.batch.Requests = append(s.batch.Requests, experiment.Request{})
+	return &s.batch.Requests[len(s.batch.Requests)-1]
+}
+
+// drop takes the last row back.
+func (s *rowSink) drop() { s.batch.Requests = s.batch.Requests[:len(s.batch.Requests)-1] }
+
+// keep finishes the last row, or rejects it when something required is missing.
+func (s *rowSink) keep(line int64, text []byte) {
+	r := &s.batch.Requests[len(s.batch.Requests)-1]
+	if reason := s.missing(r); reason != "" {
+		s.drop()
+		s.reject(line, reason, text)
+		return
+	}
+	checkRow(r)
+	s.count(r)
+	if len(s.batch.Requests) >= sinkRows {
+		s.flush()
+	}
+}
+
+func (s *rowSink) missing(r *experiment.Request) string {
+	switch {
+	case r.RequestID == "":
+		return reasonNoID
+	case r.TS == 0:
+		return reasonNoTime
+	case !s.clock.plausible(int64(r.TS)):
+		return reasonTimeRange
+	case r.Model == "" && r.Status != experiment.StatusError:
+		return reasonNoModel
+	}
+	return ""
+}
+
+func (s *rowSink) count(r *experiment.Request) {
+	s.tally.rows++
+	s.tally.models[r.Model]++
+	s.tally.quality |= r.Quality
+	if s.tally.from == 0 || r.TS < s.tally.from {
+		s.tally.from = r.TS
+	}
+	s.tally.to = max(s.tally.to, r.TS)
+	for i := 0; i < len(s.unseen); i++ {
+		c := s.unseen[i]
+		seen := false
+		if c.text != nil {
+			seen = *c.text(r) != ""
+		} else {
+			_, seen = c.number(r)
+		}
+		if seen {
+			s.unseen = append(s.unseen[:i], s.unseen[i+1:]...)
+			i--
+		}
+	}
+}
+
+// reject keeps a line that cannot be read.
+func (s *rowSink) reject(line int64, reason string, text []byte) {
+	s.tally.rejects++
+	s.tally.reasons[reason]++
+	if s.err == nil {
+		s.err = s.keepReject(rejected{file: s.file, line: line, reason: reason, text: rejectText(text)})
+	}
+}
+
+// skip counts a record that is no request.
+func (s *rowSink) skip() { s.tally.skipped++ }
+
+func (s *rowSink) flush() {
+	if s.err == nil && len(s.batch.Requests)+len(s.batch.Attempts) > 0 {
+		s.err = s.write(&s.batch)
+	}
+	s.batch.Requests = s.batch.Requests[:0]
+	s.batch.Attempts = s.batch.Attempts[:0]
+}
+
+// missingColumns names the columns without any value.
+func (s *rowSink) missingColumns() []string {
+	var names []string
+	for _, c := range s.unseen {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func (t *fileTally) span() (from, to time.Time) {
+	if t.rows == 0 {
+		return time.Time{}, time.Time{}
+	}
+	return t.from.Time(), t.to.Time()
+}
+
+// counts lists a map by falling count, then name.
+func counts(m map[string]int64) []Count {
+	out := make([]Count, 0, len(m))
+	for name, n := range m {
+		out = append(out, Count{name, n})
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if out[i].N != out[j].N {
+			return out[i].N > out[j].N
+		}
+		return out[i].Name < out[j].Name
+	})
+	return out
+}
+
+// checkRow sets the quality bits that follow from the row itself. Times below zero become unknown; other odd
+// values stay.
+func checkRow(r *experiment.Request) {
+	for _, t := range []*experiment.Opt[experiment.Micros]{&r.TTFT, &r.CallerTTFT, &r.Total, &r.Failed} {
+		if t.Known && t.Value < 0 {
+			*t = experiment.Opt[experiment.Micros]{}
+			r.Quality |= experiment.QualityNegativeTime
+		}
+	}
+	if exceeds(r.TTFT, r.CallerTTFT) || exceeds(r.CallerTTFT, r.Total) || exceeds(r.TTFT, r.Total) {
+		r.Quality |= experiment.QualityTTFTOverTotal
+	}
+	if exceeds(r.CachedTokens, r.InputTokens) {
+		r.Quality |= experiment.QualityCachedOverInput
+	}
+	if exceeds(r.N429, r.Attempts) {
+		r.Quality |= experiment.QualityBadValue
+	}
+	if r.Status == experiment.StatusOK && r.OutputTokens.Known && r.OutputTokens.Value == 0 {
+		r.Quality |= experiment.QualityEmptySuccess
+	}
+}
+
+func exceeds[T ~int32 | ~int64](a, b experiment.Opt[T]) bool {
+	return a.Known && b.Known && a.Value > b.Value
+}
