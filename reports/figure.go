@@ -128,7 +128,7 @@ func beside(c draw.Canvas, sty plottext.Style, at vg.Point, words string) {
 // titled paints the whole canvas, so that the figure reads on dark pages too, writes the title, and returns the room below it.
 func titled(c draw.Canvas, title string) draw.Canvas {
 	c.SetColor(paper)
-	c.Fill(c.Rectangle.Path())
+	c.Fill(c.Path())
 	sty := lettering(11, ink, draw.XLeft, draw.YTop)
 	sty.Font.Weight = font.WeightBold
 	c.FillText(sty, vg.Point{X: c.Min.X + 8, Y: c.Max.Y - 6}, clipTo(sty.Width, title, c.Max.X-c.Min.X-16))

@@ -25,7 +25,7 @@ func effectsFigure(doc Document, rows []shownRow) (figure, bool) {
 	var drawn []effectLine
 	var said []string
 	for _, r := range rows {
-		effect := r.Estimate.Relative
+		effect := r.Relative
 		if effect.Estimate == nil {
 			continue
 		}
@@ -61,7 +61,7 @@ func drawForest(c draw.Canvas, heading string, rows []effectLine) {
 	}
 	p.Y.Tick.Marker = ticks
 	p.Y.Tick.Length = 0
-	p.Y.LineStyle.Width = 0
+	p.Y.Width = 0
 	p.Y.Padding = 4
 	p.X.Padding = 0
 	p.Add(forest{rows})

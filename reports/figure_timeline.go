@@ -89,7 +89,7 @@ func drawTimeline(c draw.Canvas, doc Document, rows []timelineRow, width float64
 	}
 	p.X.Padding, p.Y.Padding = 0, 4
 	p.Y.Min, p.Y.Max = -0.5, float64(len(rows))-0.5
-	p.Y.LineStyle.Width, p.Y.Tick.Length = 0, 0
+	p.Y.Width, p.Y.Tick.Length = 0, 0
 	if len(rows) > 40 {
 		p.Y.Tick.Label.Font.Size = 7
 	}

@@ -84,7 +84,7 @@ func drawComparison(c draw.Canvas, doc Document, other *Comparison, rows []Compa
 		lines = append(lines, effectLine{effect: r.Here}, effectLine{effect: r.There})
 	}
 	p.Y.Min, p.Y.Max = -0.6, float64(len(rows))-0.4
-	p.Y.Tick.Marker, p.Y.Tick.Length, p.Y.LineStyle.Width = ticks, 0, 0
+	p.Y.Tick.Marker, p.Y.Tick.Length, p.Y.Width = ticks, 0, 0
 	p.X.Min, p.X.Max = effectRange(lines)
 	p.X.Tick.Marker, p.X.Padding = percentTicks{4}, 0
 	p.Add(plotFunc(func(c draw.Canvas, p *plot.Plot) {

@@ -137,7 +137,7 @@ func named(doc Document, rows []shownRow) text {
 			items = append(items, sentence("{} more", strconv.Itoa(len(rows)-most)))
 			break
 		}
-		estimate, _ := r.relative(r.Estimate.Relative)
+		estimate, _ := r.relative(r.Relative)
 		items = append(items, words(r.Title+" "+estimate))
 	}
 	return series(items)
@@ -243,7 +243,7 @@ func effectCells(doc Document, r shownRow) (difference, interval text) {
 		}
 		return words("not measurable from this log"), words(notKnown)
 	}
-	effect := r.Estimate.Relative
+	effect := r.Relative
 	percent, percentInterval := r.relative(effect)
 	if r.Verdict == stats.VerdictNone && effect.Estimate != nil {
 		percent += ", not detected"

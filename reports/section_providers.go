@@ -88,7 +88,7 @@ func sharesFigure(doc Document, rows []ProviderRow, all int) figure {
 				most = max(most, largerShare(r))
 			}
 			p.Y.Min, p.Y.Max = -0.6, float64(len(rows))-0.4
-			p.Y.Tick.Marker, p.Y.Tick.Length, p.Y.LineStyle.Width = ticks, 0, 0
+			p.Y.Tick.Marker, p.Y.Tick.Length, p.Y.Width = ticks, 0, 0
 			p.X.Min, p.X.Max = 0, max(most*1.05, 0.01)
 			p.X.Tick.Marker = measureTicks{measure{kind: unitShare}, 4}
 			p.X.Padding = 0
