@@ -47,13 +47,16 @@ type weights struct {
 
 // telemetry holds the sums of a model's endpoints.
 type telemetry struct {
-	cfg       *TelemetryConfig
-	epoch     Instant // age 0
-	rate      weights // 1 ÷ memory, per µs
-	endpoints []sums
-	sizes     []size   // by class; the last is the whole model
-	latency   []sketch // TTFT by endpoint, in seconds; nil unless Percentiles
-	speed     []sketch // output tokens per second
+	cfg         *TelemetryConfig
+	epoch       Instant // age 0
+	rate        weights // 1 ÷ memory, per µs
+	fastest     float64 // the largest of the rates
+	near        Instant // with the weights …
+	nearWeights weights // … of then
+	endpoints   []sums
+	sizes       []size   // by class; the last is the whole model
+	latency     []sketch // TTFT by endpoint, in seconds; nil unless Percentiles
+	speed       []sketch // output tokens per second
 }
 
 // rebaseAge is how many of the shortest memories the telemetry may age before its epoch moves, far from the overflow of a float32.
@@ -66,6 +69,8 @@ func newTelemetry(cfg *TelemetryConfig, n int) telemetry {
 		endpoints: make([]sums, n),
 		sizes:     make([]size, len(cfg.SizeClasses)+2),
 	}
+	t.fastest = max(t.rate.usual, t.rate.price, t.rate.recent, t.rate.tools)
+	t.approach(0)
 	if cfg.Percentiles {
 		t.latency, t.speed = make([]sketch, n), make([]sketch, n)
 	}
@@ -85,14 +90,36 @@ func (t *telemetry) class(tokens int) int {
 	return len(t.sizes) - 2
 }
 
-// weigh returns the weights of now.
+// weigh returns the weights of now: those of an instant nearby, for which the exponentials are known, times a short series.
 func (t *telemetry) weigh(now Instant) weights {
-	age := float64(now - t.epoch)
-	if age*max(t.rate.usual, t.rate.price, t.rate.recent, t.rate.tools) > rebaseAge {
-		t.rebase(now)
-		age = 0
+	d := float64(now - t.near)
+	if x := d * t.fastest; x > nearby || x < -nearby {
+		t.approach(now)
+		d = 0
 	}
-	return weights{usual: math.Exp(age * t.rate.usual), price: math.Exp(age * t.rate.price), recent: math.Exp(age * t.rate.recent)}
+	return weights{
+		usual:  t.nearWeights.usual * expNear0(d*t.rate.usual),
+		price:  t.nearWeights.price * expNear0(d*t.rate.price),
+		recent: t.nearWeights.recent * expNear0(d*t.rate.recent),
+	}
+}
+
+// nearby is how far from an instant with known weights, in shortest memories, the series is used: it is right to 10⁻¹⁰ there.
+const nearby = 0.125
+
+// expNear0 is exp(x) for |x| ≤ nearby, by its Taylor series.
+func expNear0(x float64) float64 {
+	return 1 + x*(1+x*(1.0/2+x*(1.0/6+x*(1.0/24+x*(1.0/120+x*(1.0/720))))))
+}
+
+// approach computes the weights of now, moving the epoch first when it is too long ago.
+func (t *telemetry) approach(now Instant) {
+	if float64(now-t.epoch)*t.fastest > rebaseAge {
+		t.rebase(now)
+	}
+	age := float64(now - t.epoch)
+	t.near = now
+	t.nearWeights = weights{usual: math.Exp(age * t.rate.usual), price: math.Exp(age * t.rate.price), recent: math.Exp(age * t.rate.recent)}
 }
 
 // weighTools returns the weight of now in the tool memory, which few outcomes need.
