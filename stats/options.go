@@ -36,7 +36,9 @@ func (o Options) Validate() error {
 }
 
 // wants tells whether an interval of the kind is asked for.
-func (o Options) wants(kind string) bool { return o.Interval == kind || slices.Contains(o.Others, kind) }
+func (o Options) wants(kind string) bool {
+	return o.Interval == kind || slices.Contains(o.Others, kind)
+}
 
 // tail is the share of one tail outside the interval.
 func (o Options) tail() float64 { return (1 - o.Confidence) / 2 }
