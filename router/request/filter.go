@@ -71,7 +71,7 @@ func (f *filter) reason(o *Offer) string {
 		return "only: not listed"
 	case matchAny(p.Ignore, o):
 		return "ignore: listed"
-	case yes(p.AllowFallbacks, true) == false && len(p.Order) > 0 && !matchAny(p.Order, o):
+	case !yes(p.AllowFallbacks, true) && len(p.Order) > 0 && !matchAny(p.Order, o):
 		return "order: not listed, and fallbacks are not allowed"
 	case o.Trains && (p.DataCollection == "deny" || a.DataCollection == "deny"):
 		return "data_collection: the provider may train on prompts"
