@@ -58,9 +58,10 @@ type Options struct {
 	SlotAdjustment bool     // headline interval from the slot-adjusted estimate
 	Order          string   // set that the schedule was drawn from: slot-balanced, day-balanced, coin, alternating; "" = unknown, no p-value
 	Seed           uint64
-	Threads        int // ≤ 0: all processors; never changes a result
-	MinPairs       int // complete pairs a model needs, default 2
-	MinRows        int // rows per arm a model needs for a quantile beyond 4q/(1−q), default 0
+	Threads        int       // ≤ 0: all processors; never changes a result
+	Looks          []float64 // looks so far at an unfinished experiment, as shares of the planned pairs; the last is now; empty: one look
+	MinPairs       int       // complete pairs a model needs, default 2
+	MinRows        int       // rows per arm a model needs for a quantile beyond 4q/(1−q), default 0
 }
 
 // DefaultOptions returns the options of the published analysis.
@@ -108,6 +109,7 @@ type Estimate struct {
 	Others              map[string]Bounds `json:"other_intervals,omitempty"` // of the relative effect, by the kinds of Options.Others
 	TwoWay              Bounds            `json:"two_way"`                   // of the relative effect, for models like these
 	Simultaneous        Bounds            `json:"simultaneous"`              // of the relative effect, for all published overall rows at once
+	Sequential          Bounds            `json:"sequential"`                // of the relative effect, valid whatever the number of looks; undefined without Options.Looks
 	MCError             *float64          `json:"mc_error"`                  // Monte-Carlo standard error of an end of the relative interval, as a fraction
 	PValue              *float64          `json:"p_value"`
 	PAdjusted           *float64          `json:"p_adjusted"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -16,6 +17,7 @@ type analysis struct {
 	rows   []int64 // kept requests by model, when traffic weighs the models
 	sets   []*drawSet
 	swaps  []*drawSet // by model; sets[setSwaps] has as many draws
+	look   float64    // critical z of the last look, NaN without looks
 }
 
 // setsOf returns the draws of a model.
@@ -68,8 +70,14 @@ func newAnalysis(ctx context.Context, src Source, pairs []Pair, opts Options) (*
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	a := &analysis{src: src, pairs: pairs, opts: opts, sets: make([]*drawSet, numSets)}
-	var err error
+	a := &analysis{src: src, pairs: pairs, opts: opts, sets: make([]*drawSet, numSets), look: math.NaN()}
+	boundaries, err := SpendingBoundaries(opts.Looks, 1-opts.Confidence)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(boundaries); n > 0 {
+		a.look = boundaries[n-1]
+	}
 	if a.models, err = src.Models(ctx); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,9 @@ func (o Options) Validate() error {
 	check(slices.Contains(orders, o.Order), "order %q: have %q", o.Order, orders)
 	check(o.MinPairs >= 1, "minimum of pairs %d: must be at least 1", o.MinPairs)
 	check(o.MinRows >= 0, "minimum of rows %d: must not be negative", o.MinRows)
+	if err := checkLooks(o.Looks); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 

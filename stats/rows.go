@@ -145,6 +145,10 @@ func (r *row) beside(e *Estimate, relative evidence) {
 			e.MCError = number(monteCarloError(relative.bootstrap, tail) * (1 + *e.Relative.Hi))
 		}
 	}
+	if n := float64(relative.n); n >= 2 && !math.IsNaN(r.a.look) && relative.bootstrap.usable {
+		half := lookCritical(r.a.look, relative.n) * relative.bootstrap.sd() * math.Sqrt(n/(n-1))
+		e.Sequential = expBounds(relative.point-half, relative.point+half)
+	}
 	positions, orders := r.orders()
 	theta, lo, hi := slotAdjusted(relative.point, relative.jackknife, positions, orders, opts.tail())
 	e.SlotAdjusted = Effect{fraction(theta), fraction(lo), fraction(hi)}
