@@ -8,10 +8,11 @@ import (
 
 // Market is what is on offer: models, their endpoints with what is known of them, and how to route.
 type Market struct {
-	Policy string // of the router; empty = routing-cost
-	Config router.Config
-	Models []Model
-	Tasks  map[string][]Ranked // rankings of the auto router; the task "default" serves unknown ones
+	Policy      string // of the router; empty = routing-cost
+	Config      router.Config
+	Models      []Model
+	ListsBypass bool                // only and ignore opt out of the policy: what they leave is tried by price
+	Tasks       map[string][]Ranked // rankings of the auto router; the task "default" serves unknown ones
 }
 
 // Model is a model and its endpoints.
@@ -77,6 +78,7 @@ func (m *Market) read(r *reader) {
 	if p := r.text("policy"); p != "" {
 		m.Policy = p
 	}
+	m.ListsBypass = r.truth("lists_bypass")
 	m.Config = router.DefaultConfig()
 	if r.choice("preset", "default", "figure") == "figure" {
 		m.Config = router.FigureConfig()

@@ -42,6 +42,11 @@ func cutSuffix(model string) (id, sortBy string) {
 // NewPlan turns a request into stages. The error is a StatusError: 404 when filters leave nobody or a model is unknown, with one reason per
 // endpoint.
 func NewPlan(m *Market, b *Body) (*Plan, error) {
+	if m.ListsBypass && b.Account.Sort == "" && len(b.Provider.Only)+len(b.Provider.Ignore) > 0 {
+		byPrice := *b
+		byPrice.Account.Sort = "price"
+		b = &byPrice
+	}
 	p := &Plan{}
 	models, err := p.models(m, b)
 	if err != nil {

@@ -246,6 +246,27 @@ func TestRouterApplied(t *testing.T) {
 	}
 }
 
+// With the switch, only and ignore opt out of the router's policy.
+func TestListsBypass(t *testing.T) {
+	m, err := ParseMarket([]byte("lists_bypass = true\n"+shop), "shop.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for request, want := range map[string]bool{`{"model": "big"}`: true, `{"model": "big", "provider": {"ignore": ["openai"]}}`: false} {
+		b, err := ParseRequest([]byte(request), "r.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPlan(m, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Stages[0].Applied != want {
+			t.Errorf("%s: router applied %v, want %v", request, !want, want)
+		}
+	}
+}
+
 // NousResearch/hermes-agent#98186: a preference that was silently dropped sent everything elsewhere. A request that filters everybody out is an
 // error with one reason per endpoint (open-webui/computer#293), never a relaxation.
 func TestNobodyLeft(t *testing.T) {

@@ -1,0 +1,83 @@
+package router
+
+import "math/rand/v2"
+
+// choose picks an endpoint that is not in out and counts it: among those that go first, then the usual ones, then those that go last.
+func (r *Router) choose(now Instant, req *Request, t *table, c choice, out *Set, rng rand.Source) int32 {
+	e := int32(-1)
+	if len(req.Order) > 0 {
+		for _, o := range req.Order {
+			if !out.Has(o) {
+				r.pick(o)
+				return o
+			}
+		}
+	}
+	if !req.First.Empty() {
+		rest := out.Union(r.all.Without(req.First))
+		e = r.among(now, t, c, &rest, rng)
+	}
+	if e < 0 && !req.Last.Empty() {
+		rest := out.Union(req.Last)
+		e = r.among(now, t, c, &rest, rng)
+	}
+	if e < 0 {
+		e = r.among(now, t, c, out, rng)
+	}
+	if e >= 0 {
+		r.pick(e)
+		if c != byOrder {
+			r.loads[e].draws++
+		}
+	}
+	return e
+}
+
+// among picks an endpoint that is not in out; −1 when there is none. A half-open one must have its probe free.
+func (r *Router) among(now Instant, t *table, c choice, out *Set, rng rand.Source) int32 {
+	e := r.drawn(t, c, out, rng)
+	if e >= 0 && r.halfOpen.Has(e) && c != byOrder && !r.leased(e, now) {
+		rest := out.Union(r.halfOpen)
+		if other := r.drawn(t, c, &rest, rng); other >= 0 {
+			return other
+		}
+	}
+	return e
+}
+
+func (r *Router) drawn(t *table, c choice, out *Set, rng rand.Source) int32 {
+	if c == byOrder {
+		return t.next(out)
+	}
+	var e int32
+	if out.Empty() {
+		e = t.draw(rng)
+	} else if e = t.drawWithout(out, rng); e < 0 {
+		return e
+	}
+	if c == byShare {
+		return e
+	}
+	if c == byTwoPeaks {
+		rest := *out
+		rest.Add(e)
+		if other := t.drawWithout(&rest, rng); other >= 0 && r.loads[other].burden() < r.loads[e].burden() {
+			return other
+		}
+		return e
+	}
+	other := t.drawWithout(out, rng)
+	a, b := &r.loads[e], &r.loads[other]
+	if float64(b.inFlight)*t.shares[e] < float64(a.inFlight)*t.shares[other] {
+		return other
+	}
+	return e
+}
+
+// pick counts a decision for the endpoint.
+func (r *Router) pick(e int32) {
+	r.picks++
+	l := &r.loads[e]
+	l.picks++
+	l.inFlight++
+}

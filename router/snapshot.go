@@ -1,0 +1,112 @@
+package router
+
+// refresh takes a new snapshot when the last one is no longer good.
+func (r *Router) refresh(now Instant) {
+	if r.stale || now-r.taken >= Instant(r.cfg.SnapshotAge) || r.picks >= r.cfg.SnapshotPicks {
+		r.snapshot(now)
+	}
+}
+
+func (r *Router) snapshot(now Instant) {
+	r.generation++
+	r.taken, r.stale, r.picks = now, false, 0
+	t := &r.telemetry
+	r.weights = t.weigh(now)
+	r.weights.tools = t.weighTools(now)
+	t.expect(r.weights, r.sizes)
+	r.typical = t.typical(r.weights, r.medians)
+	all := r.sizes[len(r.sizes)-1]
+	r.typical.InputTokens, r.typical.OutputTokens = all.input, all.output
+	t.signals(r.weights, &r.typical, r.signals)
+	if q := r.cfg.Cost.TTFTQuantile; q > 0 {
+		t.tails(r.weights, &r.typical, q, r.signals)
+	}
+	t.backOffs(r.weights, &r.cfg.BackOff, r.signals, r.backOff)
+	r.flag()
+	r.breakAndMend(now)
+	r.unstable, r.down, r.cooling = Set{}, Set{}, Set{}
+	for i := range r.endpoints {
+		s := &t.endpoints[i]
+		if r.cfg.Outage.hit(s, r.weights, r.cfg.Outage.ErrorRate) {
+			r.unstable.Add(int32(i))
+		}
+		if r.cfg.Outage.hit(s, r.weights, r.cfg.Outage.PinRate) {
+			r.down.Add(int32(i))
+		}
+		if now < r.loads[i].coolUntil {
+			r.cooling.Add(int32(i))
+		}
+	}
+	r.learnCaps(now)
+	r.capped = r.limitShares()
+	r.unpinned = r.all.Without(r.discounts).Union(r.down).Union(r.open).Union(r.cooling).Union(r.crowded)
+}
+
+// table is the policy's answer for the request, made on first use after a snapshot. Endpoints that the request rules out matter only when
+// the others are measured against one of them.
+func (r *Router) table(req *Request) *table {
+	d := r.deck
+	switch {
+	case len(req.Order) > 0:
+		d = r.orderDeck()
+	case req.Sort != SortNone:
+		d = r.sortDeck(req.Sort)
+	}
+	v := d.policy.variant(r, req.InputTokens, req.Tools)
+	t := &d.tables[v]
+	if t.generation != r.generation {
+		r.fill(d, v, r.all, t)
+	}
+	if !req.Excluded.Empty() && (t.best < 0 || req.Excluded.Has(t.best)) && t.first != byOrder {
+		return r.filteredTable(d, v, &req.Excluded)
+	}
+	return t
+}
+
+func (r *Router) fill(d *deck, variant int, eligible Set, t *table) {
+	d.policy.fill(r, variant, eligible, t)
+	if t.first != byOrder || t.retry != byOrder {
+		t.prepare()
+	}
+	t.generation = r.generation
+}
+
+// filterCache is how many tables of filtered endpoints are kept.
+const filterCache = 16
+
+// filteredTable is a table for the endpoints that a filter leaves.
+type filteredTable struct {
+	deck     *deck
+	variant  int
+	excluded Set
+	table    table
+}
+
+func (r *Router) filteredTable(d *deck, variant int, excluded *Set) *table {
+	h := (excluded[0]*0x9e3779b97f4a7c15 ^ excluded[1]*0xbf58476d1ce4e5b9 ^ uint64(variant)*0x94d049bb133111eb) >> 60
+	f := &r.filtered[h%filterCache]
+	if f.deck != d || f.variant != variant || f.excluded != *excluded || f.table.generation != r.generation {
+		f.deck, f.variant, f.excluded = d, variant, *excluded
+		eligible := r.all.Without(*excluded)
+		if eligible.Empty() {
+			f.table.generation = 0
+			return &d.tables[variant] // nobody is left: every draw says so
+		}
+		r.fill(d, variant, eligible, &f.table)
+	}
+	return &f.table
+}
+
+func (r *Router) sortDeck(s Sort) *deck {
+	if r.sorts[s] == nil {
+		r.sorts[s] = newDeck(r, sortPolicy{s})
+	}
+	return r.sorts[s]
+}
+
+func (r *Router) orderDeck() *deck {
+	if r.ordered == nil {
+		r.ordered = newDeck(r, pricePolicy{})
+	}
+	return r.ordered
+}
