@@ -129,16 +129,13 @@ func newBurstTables(maxCV float64) burstTables {
 	return t
 }
 
-// burstClass returns the class nearest to cv, cut at maxCV.
+// burstClass returns the class nearest to cv, on the logarithmic scale, cut at maxCV. Neighbours are √2 apart.
 func burstClass(cv, maxCV float64) uint8 {
-	cv = min(cv, maxCV)
-	best := 0
-	for i, c := range burstCVs {
-		if c <= 1.2*maxCV && math.Abs(math.Log(c/max(cv, 0.1))) < math.Abs(math.Log(burstCVs[best]/max(cv, 0.1))) {
-			best = i
-		}
+	class := 0
+	for class < len(burstCVs)-1 && burstCVs[class+1] <= 1.2*maxCV && cv*cv > burstCVs[class]*burstCVs[class+1] {
+		class++
 	}
-	return uint8(best)
+	return uint8(class)
 }
 
 // weibullShape solves CV² = Γ(1+2/k)/Γ(1+1/k)² − 1 for the shape k, by bisection; CV falls as k rises.

@@ -175,7 +175,9 @@ func (m *Model) addClients(parts []source, cellOf map[*Client][]int32, p Params)
 		c.rate = make([]float32, s.trace.Windows)
 		for w := range c.rate {
 			c.rate[w] = s.client.Rate[w] * float32(s.share/total)
-			c.gaps[w] = burstClass(float64(s.client.CV[w]), p.MaxCV)
+			if s.client.Rate[w] > 0 {
+				c.gaps[w] = burstClass(float64(s.client.CV[w]), p.MaxCV)
+			}
 		}
 		m.clients = append(m.clients, c)
 		m.ClientIDs = append(m.ClientIDs, s.trace.Name+"/"+strconv.Itoa(s.client.ID))

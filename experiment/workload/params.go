@@ -35,6 +35,7 @@ type Params struct {
 	InputSigma   float64 // log standard deviation of new text inside a model
 	GeoOutput    float64 // geometric mean over models of the models' mean output tokens
 	OutputSpread float64 // log standard deviation of the models' mean output tokens
+	OwnTokens    float64 // share of the token counts that follow the client's own law; the others follow all clients'
 	ShortShare   float64 // share of the answers that are short, at drift 0, in (0, 1)
 	ShortMedian  float64 // median of the short answers, before the model's scale
 	ShortSigma   float64
@@ -68,8 +69,8 @@ func DefaultParams() Params {
 		GapMedianS:   35,
 		GapSigma:     1.1,
 		AgentGapS:    4,
-		CompactAt:    60_000,
-		CompactTo:    20_000,
+		CompactAt:    45_000,
+		CompactTo:    15_000,
 		ToolShare:    0.25,
 		CancelShare:  0.02,
 		PatienceS:    12,
@@ -78,17 +79,18 @@ func DefaultParams() Params {
 		FollowUpText: 1,
 
 		MeanInput:    4292,
-		GeoMeanInput: 3450,
+		GeoMeanInput: 3200,
 		InputSigma:   1.45,
-		GeoOutput:    680,
+		GeoOutput:    775,
 		OutputSpread: 0.3,
-		ShortShare:   0.5,
-		ShortMedian:  85,
-		ShortSigma:   0.7,
+		OwnTokens:    0.2,
+		ShortShare:   0.47,
+		ShortMedian:  170,
+		ShortSigma:   0.9,
 		LongMedian:   647,
-		LongSigma:    1.45,
+		LongSigma:    1.56,
 
-		MixDrift:  0.35,
+		MixDrift:  0.55,
 		MixNoise:  0.2,
 		MixHours:  3,
 		MixPhaseH: 6,
@@ -137,6 +139,7 @@ func (p Params) Validate() error {
 	atLeast("input sigma", p.InputSigma, 0)
 	positive("output", p.GeoOutput)
 	atLeast("output spread", p.OutputSpread, 0)
+	share("own tokens", p.OwnTokens)
 	check(p.ShortShare > 0 && p.ShortShare < 1, "short share", p.ShortShare, "between 0 and 1")
 	positive("short median", p.ShortMedian)
 	atLeast("short sigma", p.ShortSigma, 0)

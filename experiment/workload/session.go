@@ -53,7 +53,7 @@ func (m *Model) NextTurn(s *Session, now int64) {
 	p := &l.params
 	c := &m.clients[s.Client]
 	cell := int32(-1)
-	if len(c.token) > 0 {
+	if len(c.token) > 0 && s.stream.Chance(p.OwnTokens) {
 		cell = c.token[int(now/(TokenWindowSeconds*1e6))%len(c.token)]
 	}
 	text := p.textMedian() * l.text.At(m.input.draw(cell, &s.stream)) * m.inputScale
