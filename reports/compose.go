@@ -9,8 +9,10 @@ import (
 func compose(doc Document) page {
 	p := page{title: title(doc)}
 	p.add(firstScreen(doc)...)
+	p.add(everyLook(doc)...)
 	p.add(furtherMeasures(doc)...)
 	p.add(certainty(doc)...)
+	p.add(otherIntervals(doc)...)
 	p.add(perModel(doc)...)
 	p.add(money(doc)...)
 	p.add(byProvider(doc)...)

@@ -79,14 +79,15 @@ type Design struct {
 
 // Method says how the intervals were made.
 type Method struct {
-	Interval       string  `json:"interval"` // expanded, percentile, basic, bca, bootstrap-t, t, half-sample
-	Replicates     int     `json:"replicates"`
-	Confidence     float64 `json:"confidence"` // in (0,1)
-	Weights        string  `json:"weights"`    // equal, traffic
-	Seed           uint64  `json:"seed"`
-	SlotAdjustment bool    `json:"slot_adjustment"` // the headline interval is the slot-adjusted one
-	MinPairs       int     `json:"min_pairs"`       // complete pairs a model needs
-	MinRows        int     `json:"min_rows"`        // rows per arm a model needs for a quantile, beyond the rule 4q/(1−q)
+	Interval       string    `json:"interval"` // expanded, percentile, basic, bca, bootstrap-t, t, half-sample
+	Replicates     int       `json:"replicates"`
+	Confidence     float64   `json:"confidence"` // in (0,1)
+	Weights        string    `json:"weights"`    // equal, traffic
+	Seed           uint64    `json:"seed"`
+	SlotAdjustment bool      `json:"slot_adjustment"` // the headline interval is the slot-adjusted one
+	Looks          []float64 `json:"looks,omitempty"` // looks so far at an unfinished experiment, as shares of the planned pairs
+	MinPairs       int       `json:"min_pairs"`       // complete pairs a model needs
+	MinRows        int       `json:"min_rows"`        // rows per arm a model needs for a quantile, beyond the rule 4q/(1−q)
 }
 
 // Decision names the metric ids on which the verdict rests. Both lists may be empty.
@@ -140,9 +141,10 @@ type ArmCount struct {
 	Treatment *int64 `json:"treatment"`
 }
 
-// NullShare is the share of kept rows whose column is unknown, a fraction in each arm.
+// NullShare is the share of kept rows whose column is unknown, as fractions. nil is not counted.
 type NullShare struct {
 	Column    string   `json:"column"`
+	All       *float64 `json:"all"` // both arms together
 	Control   *float64 `json:"control"`
 	Treatment *float64 `json:"treatment"`
 }

@@ -62,7 +62,7 @@ func drawModels(c draw.Canvas, doc Document, rows rowIndex, models []string, mea
 	label := lettering(size, ink, draw.XRight, draw.YCenter)
 	names := vg.Length(40)
 	for _, model := range models {
-		names = max(names, label.Width(clip(clean(model), 34)))
+		names = max(names, label.Width(clip(clean(model), 40)))
 	}
 	const gap, top, bottom = 12, 18, 44
 	left := c.Min.X + 8 + names + 8
@@ -71,7 +71,7 @@ func drawModels(c draw.Canvas, doc Document, rows rowIndex, models []string, mea
 	step := (high - low) / vg.Length(len(models))
 	level := func(i int) vg.Length { return high - step*(vg.Length(i)+0.5) }
 	for i, model := range models {
-		beside(c, label, vg.Point{X: left - 8, Y: level(i)}, clip(clean(model), 34))
+		beside(c, label, vg.Point{X: left - 8, Y: level(i)}, clip(clean(model), 40))
 	}
 	seen := []effectLine{}
 	for k, m := range measures {

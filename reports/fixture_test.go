@@ -91,7 +91,7 @@ func normalDocument() Document {
 				BurnInDropped: 668_950, BurnInControl: 334_120, BurnInTreatment: 334_830, OutsideWindow: 116,
 				ByStatus:      []Count{{"ok", 1_312_004}, {"error", 14_102}, {"error_midstream", 1_840}, {"cancelled", 3_100}},
 				Quality:       []Count{{"straddles_block", 4_210}},
-				Nulls:         []NullShare{{"tool_call_ok", ptr(.82), ptr(.821)}, {"ttft_ms", ptr(.0107), ptr(.0103)}},
+				Nulls:         []NullShare{{"tool_call_ok", ptr(.8205), ptr(.82), ptr(.821)}, {"ttft_ms", ptr(.0105), ptr(.0107), ptr(.0103)}},
 				BornElsewhere: ArmCount{ptr(int64(21_034)), ptr(int64(19_872))},
 				Straddling:    ArmCount{ptr(int64(2_300)), ptr(int64(1_910))},
 			},

@@ -6,16 +6,27 @@ import (
 	"testing"
 )
 
-// TestLook writes the figures of the fixtures as PNG into the folder named by SWITCHBACK_LOOK, for a look at them.
+// TestLook writes the reports of the fixtures, with PNG figures and the HTML page, into the folder named by SWITCHBACK_LOOK, for a
+// look at them. SWITCHBACK_LOOK_AT names a results.json to show beside them.
 func TestLook(t *testing.T) {
 	dir := os.Getenv("SWITCHBACK_LOOK")
 	if dir == "" {
 		t.Skip("set SWITCHBACK_LOOK to a folder to see the figures")
 	}
-	for name, doc := range map[string]Document{
-		"normal": withNights(withSeries(normalDocument())), "provisional": withSeries(provisionalDocument()),
-		"incomplete": incompleteDocument(), "models": manyModelsDocument(100),
-	} {
+	states := allStates()
+	if path := os.Getenv("SWITCHBACK_LOOK_AT"); path != "" {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		doc, err := Decode(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		states["results"] = doc
+	}
+	for name, doc := range states {
 		files, err := Render(doc, Options{PNG: true, HTML: true})
 		if err != nil {
 			t.Fatal(err)

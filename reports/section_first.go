@@ -59,6 +59,9 @@ func banners(doc Document) []block {
 	if doc.Provisional {
 		t := append(bold("PROVISIONAL."), sentence(" The last day of the design is not over. These {} intervals are meant to be read once, at the end: "+
 			"whoever reads them every night and stops at the first clear difference will see differences that are not there.", doc.level())...)
+		if hasSequential(doc) {
+			t = append(t, words(" “Read every night” below has intervals that allow for it.")...)
+		}
 		out = append(out, notice(t))
 	}
 	return out

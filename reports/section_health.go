@@ -55,10 +55,19 @@ func countTable(what, unit string, counts []Count, asWords bool) table {
 	return t
 }
 
+// nullTable leaves out the columns of arms that were not counted apart.
 func nullTable(nulls []NullShare) table {
-	t := columns("Column", ">Control", ">Treatment")
+	byArm := false
 	for _, n := range nulls {
-		t.row(name(n.Column), words(share(n.Control)), words(share(n.Treatment)))
+		byArm = byArm || n.Control != nil || n.Treatment != nil
+	}
+	t := columns("Column", ">All")
+	if byArm {
+		t = columns("Column", ">All", ">Control", ">Treatment")
+	}
+	for _, n := range nulls {
+		cells := []text{name(n.Column), words(share(n.All)), words(share(n.Control)), words(share(n.Treatment))}
+		t.row(cells[:len(t.head)]...)
 	}
 	return t
 }

@@ -46,11 +46,11 @@ func certainty(doc Document) []block {
 	t := columns("Measure", ">p", ">p adjusted: Holm, max-t", ">Simultaneous interval", ">Half-sample interval", ">"+otherEstimate(doc), ">Pairs · models")
 	for _, published := range []bool{true, false} {
 		for _, r := range overallRows(doc, published) {
-			if r.Estimate.Relative.Estimate == nil {
+			if r.Relative.Estimate == nil {
 				continue
 			}
 			adjusted, adjustedInterval := compact(doc.besideHeadline(r.Estimate))
-			t.row(words(r.Title), words(probability(r.PValue)), words(probability(r.PAdjusted)+", "+probability(r.PMaxT)),
+			t.row(words(r.Title), words(probability(r.PValue)), words(adjustedP(r.Estimate)),
 				words(ends(r.Simultaneous)), words(ends(r.HalfSample)), lines(words(adjusted), words(adjustedInterval)), words(strconv.Itoa(r.Pairs)+" · "+strconv.Itoa(r.Models)))
 		}
 	}
@@ -70,6 +70,14 @@ func certainty(doc Document) []block {
 		blocks = append(blocks, bullets(notes))
 	}
 	return blocks
+}
+
+// adjustedP prints the p-values adjusted for the measures read together: Holm's, then max-t.
+func adjustedP(e stats.Estimate) string {
+	if e.PAdjusted == nil && e.PMaxT == nil {
+		return notKnown
+	}
+	return probability(e.PAdjusted) + ", " + probability(e.PMaxT)
 }
 
 // ends prints an interval of a relative effect that has no estimate of its own.

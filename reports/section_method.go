@@ -129,6 +129,9 @@ func intervalSentences(doc Document) text {
 	} else {
 		t = append(t, words("The estimate adjusted for the daily position of the pair and the order inside it stands beside the headline where the schedule allows it. ")...)
 	}
+	if hasSequential(doc) {
+		t = append(t, words("The intervals for every look spend the chance of a false alarm over the looks, little of it early (Lan and DeMets 1983, the function of O'Brien–Fleming type). ")...)
+	}
 	return append(t, words("“Detected” means that the interval excludes zero; “not detected” means that it does not, which is no proof that the arms are equal. "+
 		"The intervals speak of these models in this window.")...)
 }

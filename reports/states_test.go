@@ -19,10 +19,16 @@ func provisionalDocument() Document {
 			e.Relative, e.Verdict = effect(.031, -.012, .077), stats.VerdictNone
 			e.Unadjusted = &stats.Effect{Estimate: ptr(.029), Lo: ptr(-.004), Hi: ptr(.061)}
 		}
+		if e.Scope == scopeOverall {
+			w := *e.Relative.Hi - *e.Relative.Lo
+			e.Sequential = stats.Bounds{Lo: ptr(*e.Relative.Lo - w), Hi: ptr(*e.Relative.Hi + w)}
+			e.Others = map[string]stats.Bounds{"bca": {Lo: ptr(*e.Relative.Lo + .1*w), Hi: e.Relative.Hi}, "t": {Lo: e.Relative.Lo, Hi: ptr(*e.Relative.Hi + .05*w)}, "basic": {}}
+		}
 	}
 	doc.Metrics = remove(doc.Metrics, "tool_call_ok")
 	doc.Design.Schedule = ScheduleFile
 	doc.Method.SlotAdjustment = true
+	doc.Method.Looks = []float64{1. / 7, 2. / 7, 3. / 7}
 	return doc
 }
 
@@ -35,6 +41,7 @@ func incompleteDocument() Document {
 	h := &doc.Diagnostics.Health
 	h.MissingBlocks, h.LoneBlocks = []string{"17", "b|18"}, []string{"16"}
 	h.LoneBlockRows = 23_117
+	h.Nulls = []NullShare{{Column: "cost_usd", All: ptr(1.0)}}
 	h.Rejects = []Count{{"ttft_ms: negative", 12}, {"line is not JSON", 3}}
 	h.GatewayCache = ArmCount{ptr(int64(301)), ptr(int64(288))}
 	h.LabelMismatches, h.ConflictingDuplicate, h.Duplicates = 1, 2, 17

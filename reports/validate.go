@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"sort"
 	"time"
 
 	"switchback/stats"
@@ -104,6 +105,11 @@ func notFinite(v reflect.Value, path string) []string {
 		for i := range v.Len() {
 			found = append(found, notFinite(v.Index(i), fmt.Sprintf("%s[%d]", path, i))...)
 		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			found = append(found, notFinite(v.MapIndex(key), fmt.Sprintf("%s[%v]", path, key))...)
+		}
+		sort.Strings(found)
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return nil
