@@ -123,15 +123,15 @@ func residuals(t testing.TB, scenario Scenario, mode string, days int) ([]float6
 }
 
 // TestFit moves parameters towards the published table, by Levenberg–Marquardt on their logarithms: one Jacobian by forward
-// differences, then Broyden's updates. It prints every better point, ready for SWITCHBACK_LOOK.
+// differences over two days, then Broyden's updates. It prints every better point, ready for SWITCHBACK_LOOK.
 //
-//	SWITCHBACK_FIT=legacy SWITCHBACK_DAYS=4 go test ./experiment -run TestFit -v -timeout 2h
+//	SWITCHBACK_FIT=legacy SWITCHBACK_DAYS=7 go test ./experiment -run TestFit -v -timeout 2h
 func TestFit(t *testing.T) {
 	mode := os.Getenv("SWITCHBACK_FIT")
 	if mode == "" {
 		t.Skip("SWITCHBACK_FIT is not set")
 	}
-	days, iterations := 4, 6
+	days, iterations := 7, 6
 	if n, err := strconv.Atoi(os.Getenv("SWITCHBACK_DAYS")); err == nil {
 		days = n
 	}
@@ -145,7 +145,8 @@ func TestFit(t *testing.T) {
 	for i, name := range names {
 		x[i] = math.Log(setting(t, &scenario, name).Float())
 	}
-	eval := func(x []float64) ([]float64, string) {
+	slopeDays := min(2, days) // slopes need less precision than levels
+	eval := func(x []float64, days int) ([]float64, string) {
 		s := scenario
 		for i, name := range names {
 			setting(t, &s, name).SetFloat(math.Exp(x[i]))
@@ -160,16 +161,17 @@ func TestFit(t *testing.T) {
 		return b.String()
 	}
 	loss := func(r []float64) float64 { return floats.Dot(r, r) }
-	r, text := eval(x)
+	r, text := eval(x, days)
 	fmt.Printf("start loss %.4f\n%s", loss(r), text)
+	base, _ := eval(x, slopeDays)
 	jac := mat.NewDense(len(r), len(x), nil)
 	for j := range x {
 		const h = 0.12
 		y := slices.Clone(x)
 		y[j] += h
-		s, _ := eval(y)
+		s, _ := eval(y, slopeDays)
 		for i := range r {
-			jac.Set(i, j, (s[i]-r[i])/h)
+			jac.Set(i, j, (s[i]-base[i])/h)
 		}
 		fmt.Printf("difference %s: loss %.4f\n", names[j], loss(s))
 	}
@@ -181,7 +183,7 @@ func TestFit(t *testing.T) {
 			y[i] += min(max(step[i], -0.4), 0.4)
 			step[i] = y[i] - x[i]
 		}
-		s, text := eval(y)
+		s, text := eval(y, days)
 		// Broyden: J += ((Δr − J·Δx)·Δxᵀ) / |Δx|²
 		norm := floats.Dot(step, step)
 		for i := range r {

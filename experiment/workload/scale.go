@@ -82,20 +82,28 @@ func (p *Params) inputSpread(z, share []float64) float64 {
 // fitScales finds the scales that give the model the wanted expected tokens, by simulating conversations
 // without a market. Outputs first, since answers become part of later prompts.
 func (m *Model) fitScales(wantInput, wantOutput float64, seed uint64) {
-	for range 3 { // the cut at MaxOutput makes the mean less than proportional to the scale
-		_, output := m.expectTokens(seed, 1000)
+	const sample = 3000
+	for range 2 { // the cut at MaxOutput makes the mean less than proportional to the scale
+		_, output := m.expectTokens(seed, sample)
 		m.outputScale *= wantOutput / output
 	}
-	lo, hi := math.Log(1e-2), math.Log(1e2)
-	for range 12 {
-		m.inputScale = math.Exp((lo + hi) / 2)
-		if input, _ := m.expectTokens(seed, 1000); input < wantInput {
-			lo = math.Log(m.inputScale)
-		} else {
-			hi = math.Log(m.inputScale)
+	// Secant steps on the logarithms. Answers put a floor under the mean input, so the slope is below 1.
+	scale, slope := 0.0, 0.5
+	last := math.NaN()
+	lastScale := 0.0
+	for range 5 {
+		m.inputScale = math.Exp(scale)
+		m.MeanInput, m.MeanOutput = m.expectTokens(seed, sample)
+		off := math.Log(m.MeanInput / wantInput)
+		if math.Abs(off) < 0.003 {
+			return
 		}
+		if !math.IsNaN(last) && scale != lastScale {
+			slope = min(max((off-last)/(scale-lastScale), 0.1), 1.2)
+		}
+		last, lastScale = off, scale
+		scale = min(max(scale-min(max(off/slope, -2), 2), -5), 5)
 	}
-	m.MeanInput, m.MeanOutput = m.expectTokens(seed, 4000)
 }
 
 // expectTokens estimates the mean tokens of a request from n conversations at random clients and instants.
