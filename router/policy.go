@@ -57,11 +57,16 @@ func policyNamed(name string, endpoints []Endpoint) (policy, error) {
 // deck is a policy with its tables.
 type deck struct {
 	policy policy
+	strict bool // its tables are orders, not shares
 	tables []table
 }
 
 func newDeck(r *Router, p policy) *deck {
-	d := &deck{p, make([]table, p.variants(r))}
+	d := &deck{policy: p, tables: make([]table, p.variants(r))}
+	switch p.(type) {
+	case sortPolicy, orderPolicy:
+		d.strict = true
+	}
 	for i := range d.tables {
 		d.tables[i] = newTable(r.rank)
 	}

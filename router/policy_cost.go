@@ -54,10 +54,9 @@ func (r *Router) share(eligible, flagged Set, t *table) {
 		normal = able
 	}
 	best := math.Inf(1)
-	t.best = -1
 	for i, c := range t.costs {
 		if c < best && normal.Has(int32(i)) {
-			best, t.best = c, int32(i)
+			best = c
 		}
 	}
 	perEdge := 1 / (r.cfg.Share.Edge * best)

@@ -94,9 +94,6 @@ func New(model string, endpoints []Endpoint, cfg Config) (*Router, error) {
 	}
 	r.telemetry = newTelemetry(&r.cfg.Telemetry, n)
 	r.sizes = make([]requestSize, len(r.telemetry.sizes))
-	for i := range r.filtered {
-		r.filtered[i].table = newTable(r.rank)
-	}
 	return r, r.Use("routing-cost")
 }
 

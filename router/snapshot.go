@@ -42,8 +42,8 @@ func (r *Router) snapshot(now Instant) {
 	r.unpinned = r.all.Without(r.discounts).Union(r.down).Union(r.open).Union(r.cooling).Union(r.crowded)
 }
 
-// table is the policy's answer for the request, made on first use after a snapshot. Endpoints that the request rules out matter only when
-// the others are measured against one of them.
+// table is the policy's answer for the request, made on first use after a snapshot: for all endpoints, or for those that the request's
+// filters leave.
 func (r *Router) table(req *Request) *table {
 	d := r.deck
 	switch {
@@ -53,25 +53,27 @@ func (r *Router) table(req *Request) *table {
 		d = r.sortDeck(req.Sort)
 	}
 	v := d.policy.variant(r, req.InputTokens, req.Tools)
+	if !req.Excluded.Empty() && !d.strict {
+		if f := r.filteredTable(d, v, &req.Excluded); f != nil {
+			return f
+		}
+	}
 	t := &d.tables[v]
 	if t.generation != r.generation {
 		r.fill(d, v, r.all, t)
-	}
-	if !req.Excluded.Empty() && (t.best < 0 || req.Excluded.Has(t.best)) && t.first != byOrder {
-		return r.filteredTable(d, v, &req.Excluded)
 	}
 	return t
 }
 
 func (r *Router) fill(d *deck, variant int, eligible Set, t *table) {
 	d.policy.fill(r, variant, eligible, t)
-	if t.first != byOrder || t.retry != byOrder {
+	if !d.strict {
 		t.prepare()
 	}
 	t.generation = r.generation
 }
 
-// filterCache is how many tables of filtered endpoints are kept.
+// filterCache is how many tables of filtered endpoints are kept, a power of 2.
 const filterCache = 16
 
 // filteredTable is a table for the endpoints that a filter leaves.
@@ -82,18 +84,22 @@ type filteredTable struct {
 	table    table
 }
 
+// filteredTable is the policy's answer for those that the filter leaves: measured against the best of them. nil when it leaves nobody.
 func (r *Router) filteredTable(d *deck, variant int, excluded *Set) *table {
-	h := (excluded[0]*0x9e3779b97f4a7c15 ^ excluded[1]*0xbf58476d1ce4e5b9 ^ uint64(variant)*0x94d049bb133111eb) >> 60
+	h := (excluded[0]*0x9e3779b97f4a7c15 ^ excluded[1]*0xbf58476d1ce4e5b9 ^ uint64(variant)*0x94d049bb133111eb) >> 32
 	f := &r.filtered[h%filterCache]
-	if f.deck != d || f.variant != variant || f.excluded != *excluded || f.table.generation != r.generation {
-		f.deck, f.variant, f.excluded = d, variant, *excluded
-		eligible := r.all.Without(*excluded)
-		if eligible.Empty() {
-			f.table.generation = 0
-			return &d.tables[variant] // nobody is left: every draw says so
-		}
-		r.fill(d, variant, eligible, &f.table)
+	if f.deck == d && f.variant == variant && f.excluded == *excluded && f.table.generation == r.generation {
+		return &f.table
 	}
+	eligible := r.all.Without(*excluded)
+	if eligible.Empty() {
+		return nil
+	}
+	if f.table.shares == nil {
+		f.table = newTable(r.rank)
+	}
+	f.deck, f.variant, f.excluded = d, variant, *excluded
+	r.fill(d, variant, eligible, &f.table)
 	return &f.table
 }
 

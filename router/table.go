@@ -21,7 +21,6 @@ type table struct {
 	generation uint64 // the snapshot that it was made from
 	first      choice // how the first try is chosen …
 	retry      choice // … and the others
-	best       int32  // endpoint that the others are measured against; −1 = they are not
 	shares     []float64
 	costs      []float64 // Routing Cost, where the policy has it
 	threshold  []uint64  // alias method (Walker 1977, Vose 1991): keep column i when the fraction is below threshold[i] …
@@ -35,7 +34,7 @@ type table struct {
 func newTable(rank []uint8) table {
 	n := len(rank)
 	t := table{
-		rank: rank, best: -1, shares: make([]float64, n), costs: make([]float64, n), threshold: make([]uint64, n), alias: make([]uint8, n),
+		rank: rank, shares: make([]float64, n), costs: make([]float64, n), threshold: make([]uint64, n), alias: make([]uint8, n),
 		order: make([]uint8, n), scratch: make([]float64, n), piles: make([]uint8, n),
 	}
 	for i := range t.order {
