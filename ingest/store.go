@@ -97,6 +97,9 @@ func dataSource(path string, o Options) (string, error) {
 		"threads": {strconv.Itoa(threads)},
 		// Sums are exact in any order, so a load need not keep the order of the rows.
 		"preserve_insertion_order": {"false"},
+		// What is not built in is not fetched: the program needs no network and uses none.
+		"autoinstall_known_extensions": {"false"},
+		"autoload_known_extensions":    {"false"},
 	}
 	if temp != "" {
 		settings.Set("temp_directory", temp)
@@ -106,6 +109,9 @@ func dataSource(path string, o Options) (string, error) {
 	}
 	if o.ReadOnly {
 		settings.Set("access_mode", "read_only")
+		// A query of a user neither reads nor writes other files, and cannot allow itself to.
+		settings.Set("enable_external_access", "false")
+		settings.Set("lock_configuration", "true")
 	}
 	return abs + "?" + settings.Encode(), nil
 }
