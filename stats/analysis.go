@@ -139,4 +139,6 @@ type Analysis struct {
 	Estimates  []Estimate
 	Exclusions []Exclusion
 	Warnings   []Warning
+	// PairEffects has the overall row of each metric taken apart by pairs, for diagnostics.
+	PairEffects []PairEffects
 }

@@ -10,14 +10,15 @@ import (
 
 // analysis is the state of one Analyze: what all metrics share.
 type analysis struct {
-	src    Source
-	pairs  []Pair
-	opts   Options
-	models []string
-	rows   []int64 // kept requests by model, when traffic weighs the models
-	sets   []*drawSet
-	swaps  []*drawSet // by model; sets[setSwaps] has as many draws
-	look   float64    // critical z of the last look, NaN without looks
+	src     Source
+	pairs   []Pair
+	opts    Options
+	models  []string
+	rows    []int64 // kept requests by model, when traffic weighs the models
+	sets    []*drawSet
+	swaps   []*drawSet // by model; sets[setSwaps] has as many draws
+	placebo []*drawSet // by model, when models have schedules of their own
+	look    float64    // critical z of the last look, NaN without looks
 }
 
 // setsOf returns the draws of a model.
@@ -25,6 +26,9 @@ func (a *analysis) setsOf(model int) []*drawSet {
 	sets := slices.Clone(a.sets)
 	if a.swaps != nil {
 		sets[setSwaps] = a.swaps[model]
+	}
+	if a.placebo != nil {
+		sets[setPlacebo] = a.placebo[model]
 	}
 	return sets
 }
@@ -105,6 +109,15 @@ func newAnalysis(ctx context.Context, src Source, pairs []Pair, opts Options) (*
 	a.sets[setHalf] = halfSampleSet(opts.Seed, n, opts.Replicates)
 	a.sets[setJackknife] = jackknifeSet(n)
 	a.sets[setSwaps] = &drawSet{id: setSwaps, cols: 2 * n}
+	a.sets[setPlacebo] = &drawSet{id: setPlacebo, cols: 2 * n}
+	if n > 0 {
+		a.sets[setPlacebo] = placeboSet(pairs, "")
+	}
+	if slices.ContainsFunc(pairs, func(p Pair) bool { return len(p.FirstByModel) > 0 }) {
+		for _, model := range a.models {
+			a.placebo = append(a.placebo, placeboSet(pairs, model))
+		}
+	}
 	if opts.Order != "" && opts.Order != orderAlternating && n > 0 {
 		if a.swaps, err = swapSets(opts.Order, opts.Seed, a.models, pairs, opts.Replicates); err != nil {
 			return nil, err
@@ -312,6 +325,7 @@ func (a *analysis) assemble(metrics []Metric, results []metricRows) Analysis {
 	for _, r := range results {
 		out.Estimates = append(out.Estimates, r.estimates...)
 		out.Exclusions = append(out.Exclusions, r.exclusions...)
+		out.PairEffects = append(out.PairEffects, r.pairEffects)
 	}
 	out.Warnings = a.warnings(results)
 	return out

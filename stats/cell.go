@@ -21,21 +21,24 @@ type support struct {
 	pairs      int    // number of complete pairs
 	incomplete []int  // pairs with usable rows in one arm only
 	rows       [2]int64
+	byColumn   []int64  // usable rows of complete pairs
 	events     [2]int64 // numerators, for sums
 }
 
 // newSupport finds the complete pairs from the rows in each column, laid out arm by arm.
 func newSupport(rows []int64) support {
 	pairs := len(rows) / 2
-	s := support{complete: make([]bool, pairs)}
+	s := support{complete: make([]bool, pairs), byColumn: make([]int64, len(rows))}
 	for i := range pairs {
 		control, treatment := rows[i] > 0, rows[pairs+i] > 0
 		switch {
 		case control && treatment:
 			s.complete[i] = true
 			s.pairs++
-			s.rows[0] += rows[i]
-			s.rows[1] += rows[pairs+i]
+			for arm := range 2 {
+				s.byColumn[arm*pairs+i] = rows[arm*pairs+i]
+				s.rows[arm] += rows[arm*pairs+i]
+			}
 		case control || treatment:
 			s.incomplete = append(s.incomplete, i)
 		}

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -23,6 +24,7 @@ const (
 	setHalf             // each pair kept with probability ½
 	setJackknife        // all pairs but one
 	setSwaps            // other members of the design's set: the arms of some pairs swapped
+	setPlacebo          // the orders of the pairs before, whole and without each pair
 	numSets
 )
 
@@ -121,6 +123,41 @@ func swapSets(order string, seed uint64, models []string, pairs []Pair, draws in
 		sets = append(sets, shared)
 	}
 	return sets, nil
+}
+
+// placeboSet gives every pair the order of the pair before it in time. The first draw has all pairs but the first in time,
+// which has none before it; the others leave out each pair in turn.
+func placeboSet(pairs []Pair, model string) *drawSet {
+	s := &drawSet{id: setPlacebo, cols: 2 * len(pairs)}
+	flips := make([]bool, len(pairs))
+	sequence := inTime(pairs)
+	for k := 1; k < len(sequence); k++ {
+		flips[sequence[k]] = pairs[sequence[k]].treatmentFirst(model) != pairs[sequence[k-1]].treatmentFirst(model)
+	}
+	for draw := range len(pairs) + 1 {
+		s.addSwap(flips)
+		for role := range 2 {
+			w := s.weights(role, draw)
+			for _, i := range []int{sequence[0], draw - 1} {
+				if i >= 0 {
+					w[i], w[len(pairs)+i] = 0, 0
+				}
+			}
+		}
+	}
+	return s
+}
+
+// inTime returns the indexes of pairs in order of time.
+func inTime(pairs []Pair) []int {
+	sequence := make([]int, len(pairs))
+	for i := range sequence {
+		sequence[i] = i
+	}
+	slices.SortStableFunc(sequence, func(a, b int) int {
+		return cmp.Or(cmp.Compare(pairs[a].Day, pairs[b].Day), cmp.Compare(pairs[a].Position, pairs[b].Position))
+	})
+	return sequence
 }
 
 func enumeratedSwaps(set *assignments) *drawSet {

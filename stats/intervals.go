@@ -195,7 +195,11 @@ func bcaTails(r replicates, point, a, alpha float64) (low, high float64) {
 
 // monteCarloError returns the standard error of an end of a percentile interval with the given tail that comes from
 // the finite number of replicates: √(p(1−p)/B) over the density of a normal distribution with the replicates' spread.
+// It is NaN for a tail that holds less than one replicate: no normal distribution tells of the extremes.
 func monteCarloError(r replicates, tail float64) float64 {
+	if tail*float64(len(r.sorted)) < 1 {
+		return math.NaN()
+	}
 	z := distuv.UnitNormal.Quantile(tail)
 	return r.sd() * math.Sqrt(tail*(1-tail)/float64(len(r.sorted))) / distuv.UnitNormal.Prob(z)
 }

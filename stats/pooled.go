@@ -15,11 +15,13 @@ func (a *analysis) pool(counts []Bin) *analysis {
 		}
 		counts[i].Model = 0
 	}
+	all.placebo = nil
 	all.src = pooledSource{a.src, models}
 	for _, s := range a.swaps {
 		if s != a.swaps[0] { // models with schedules of their own cannot be swapped as one
 			all.swaps, all.sets = nil, append([]*drawSet{}, a.sets...)
 			all.sets[setSwaps] = &drawSet{id: setSwaps, cols: 2 * len(a.pairs)}
+			break
 		}
 	}
 	return &all

@@ -12,13 +12,14 @@ const (
 
 // metricRows are the results of one metric.
 type metricRows struct {
-	done       bool
-	estimates  []Estimate // the overall row, then one for each model
-	exclusions []Exclusion
-	warnings   []Warning
-	logEffect  float64   // of the overall row
-	swaps      []float64 // log effects of the overall row under the swaps
-	bootstrap  []float64 // log effects of the overall row under the bootstrap
+	done        bool
+	estimates   []Estimate // the overall row, then one for each model
+	exclusions  []Exclusion
+	warnings    []Warning
+	logEffect   float64   // of the overall row
+	swaps       []float64 // log effects of the overall row under the swaps
+	bootstrap   []float64 // log effects of the overall row under the bootstrap
+	pairEffects PairEffects
 }
 
 // rowsOf makes the rows of one metric.
@@ -38,6 +39,7 @@ func (a *analysis) rowsOf(ctx context.Context, m measured) (metricRows, error) {
 		row := a.newRow(m, scopes[i], lv)
 		out.estimates[i] = row.estimate()
 		if i == 0 {
+			out.pairEffects = row.pairEffects()
 			out.logEffect, out.swaps, out.bootstrap = row.effects[setPoint].log[0], row.effects[setSwaps].log, row.effects[setBootstrap].log
 		}
 	})
