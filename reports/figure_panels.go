@@ -108,7 +108,10 @@ func (s *extent) hold(x float64) {
 func (s extent) roomy() (lo, hi float64) {
 	room := (s.hi - s.lo) / 12
 	if room == 0 {
-		room = max(s.hi, -s.hi)/10 + 1e-9
+		room = max(s.hi, -s.hi) / 10
+	}
+	if room == 0 {
+		room = 1
 	}
 	return s.lo - room, s.hi + room
 }

@@ -171,7 +171,10 @@ func spendFigure(doc Document) figure {
 				}
 				both[h.Hour]++
 			}
-			p.Y.Min, p.Y.Max = 0, max(most*1.06, 1e-9)
+			p.Y.Min, p.Y.Max = 0, most*1.06
+			if most <= 0 {
+				p.Y.Max = 1
+			}
 			p.Y.Tick.Marker = measureTicks{dollars, 2}
 			p.X.Min, p.X.Max = 0, hours(doc.Window.Start, doc.Window.End)
 			p.X.Tick.Marker = dayTicks{doc.Window.Start}
