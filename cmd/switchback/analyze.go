@@ -65,14 +65,18 @@ func (j *job) analyze(ctx context.Context, store *ingest.Store, s *settings, com
 	if err != nil {
 		return reports.Document{}, err
 	}
-	if err := j.identify(w, plan, nil); err != nil {
+	analysed := store
+	if j.config.simulated() {
+		analysed = nil // as run does
+	}
+	if err := j.identify(ctx, w, plan, analysed); err != nil {
 		return reports.Document{}, err
 	}
 	notes, err := formerNotes(ctx, store, w.date)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	return j.conclude(ctx, store, plan, w, command, notes)
+	return j.conclude(ctx, store, plan, w, command, facts{notes: notes})
 }
 
 // formerNotes returns what the saved run of a date says of its data: the rows are the same.

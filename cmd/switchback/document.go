@@ -16,8 +16,8 @@ import (
 type facts struct {
 	health     ingest.Health
 	arms       [2]ingest.ArmCounts // control, treatment
-	rejects    maxRejects
-	notes      []string // plain sentences that a reader must know
+	notes      []string            // plain sentences that a reader must know
+	short      []string            // files that are cut short, of which nothing was loaded
 	provenance reports.Provenance
 }
 
@@ -187,6 +187,13 @@ func countsOf(counts []ingest.Count) []reports.Count {
 	return out
 }
 
+// Codes of warnings that make a result incomplete.
+const (
+	codeMissing = "missing_blocks"
+	codeLone    = "lone_block"
+	codeUnread  = "bad_values"
+)
+
 // lacks says what of the input is missing: each reason makes the result incomplete.
 func (c *config) lacks(h reports.Health, f facts) []stats.Warning {
 	var lacks []stats.Warning
@@ -194,18 +201,24 @@ func (c *config) lacks(h reports.Health, f facts) []stats.Warning {
 		lacks = append(lacks, stats.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 	}
 	if n := len(h.MissingBlocks); n > 0 {
-		add("missing_blocks", "%d planned %s without any row: %s", n, plural(n, "block", "blocks"), some(h.MissingBlocks))
+		add(codeMissing, "%d planned %s without any row: %s", n, plural(n, "block", "blocks"), some(h.MissingBlocks))
 	}
 	if n := len(h.LoneBlocks); n > 0 {
-		add("lone_block", "%d %s left out for want of a partner in the other arm: %s", n, plural(n, "block", "blocks"), some(h.LoneBlocks))
+		add(codeLone, "%d %s left out for want of a partner in the other arm: %s", n, plural(n, "block", "blocks"), some(h.LoneBlocks))
+	}
+	if n := len(f.short); n > 0 {
+		add(codeUnread, "%d %s cut short, nothing of it was loaded: %s", n, plural(n, "file is", "files are"), some(f.short))
+	}
+	if c.simulated() {
+		return lacks
 	}
 	var rejects, lines int64
 	for _, file := range f.health.Files {
 		rejects += file.Rejects
-		lines += file.Rows + file.Rejects + file.Skipped + file.Duplicate
+		lines += file.Rows + file.Rejects + file.Skipped
 	}
-	if !c.simulated() && f.rejects.exceeded(rejects, lines) {
-		add("bad_values", "%s of %s lines cannot be read, more than --max-rejects %s allows", thousands(rejects), thousands(lines), c.Logs.MaxRejects)
+	if limit, err := parseMaxRejects(c.Logs.MaxRejects); err == nil && limit.exceeded(rejects, lines) {
+		add(codeUnread, "%s of %s lines cannot be read, more than --max-rejects %s allows", thousands(rejects), thousands(lines), c.Logs.MaxRejects)
 	}
 	return lacks
 }

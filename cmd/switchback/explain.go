@@ -86,6 +86,9 @@ func (p *process) trace(s *explainSettings) (*request.Trace, error) {
 	return request.Record(market, s.market, body, s.request, s.seed)
 }
 
+// stdinName names the standard input among files.
+const stdinName = "-"
+
 // readInput reads a whole file, or the standard input when it is named "-".
 func readInput(name string, stdin io.Reader) ([]byte, error) {
 	if name == stdinName {

@@ -1,8 +1,140 @@
 package main
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
 
-// runLogs analyses the rows that are loaded already.
-func (j *job) runLogs(context.Context, *settings, string) error {
-	return usageError("load them with switchback ingest, then switchback analyze and switchback report", "run: logs are loaded by another command")
+	"switchback/experiment"
+	"switchback/ingest"
+	"switchback/reports"
+)
+
+// runLogs loads a gateway's request logs and reports the window that ends with the report date. Files that are loaded
+// already are not read into the database again, so the same night can be run any number of times.
+func (j *job) runLogs(ctx context.Context, s *settings, command string) error {
+	if j.config.scheduleKind() != reports.ScheduleLabels {
+		if _, err := j.config.plan(); err != nil { // a schedule that cannot be read must not cost a load
+			return err
+		}
+	}
+	store, err := openStore(ctx, j.out.database(), j.config.storeOptions())
+	if err != nil {
+		return err
+	}
+	result, err := j.reportLogs(ctx, store, s, command)
+	if err := errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	if result.done != nil {
+		return j.showAgain(s, *result.done)
+	}
+	return j.publish(ctx, s, result.doc, reports.Options{}, func() error { return j.out.writePlan(result.plan) })
+}
+
+// logsResult is a new document, or the record of the run that made the same one before.
+type logsResult struct {
+	plan experiment.Plan
+	doc  reports.Document
+	done *record
+}
+
+func (j *job) reportLogs(ctx context.Context, store *ingest.Store, s *settings, command string) (logsResult, error) {
+	var r logsResult
+	if err := refuseRowsOf(ctx, store, "file = '"+ingest.DriveFile+"'", "a simulated experiment"); err != nil {
+		return r, err
+	}
+	short, err := j.loadLogs(ctx, store)
+	if err != nil {
+		return r, err
+	}
+	if r.plan, err = j.schedule(ctx, store); err != nil {
+		return r, err
+	}
+	w, err := j.window(s, r.plan)
+	if err != nil {
+		return r, err
+	}
+	j.log.Info("window "+w.String(), "report_date", w.date)
+	if err := j.identify(ctx, w, r.plan, store); err != nil {
+		return r, err
+	}
+	if former, ok := j.alreadyDone(s); ok && len(short) == 0 {
+		r.done = &former
+		return r, nil
+	}
+	r.doc, err = j.conclude(ctx, store, r.plan, w, command, facts{short: short})
+	return r, err
+}
+
+// loadLogs loads the files of the configuration and returns those that are cut short.
+func (j *job) loadLogs(ctx context.Context, store *ingest.Store) (short []string, err error) {
+	var patterns []string
+	for _, f := range j.config.Logs.Files {
+		patterns = append(patterns, j.config.file.resolve(f))
+	}
+	o := ingest.DefaultLoadOptions()
+	o.Format, o.MaxRejects, o.Now = j.config.Logs.Format, j.config.Logs.MaxRejects, j.record.Started
+	report, err := j.loadFiles(ctx, store, patterns, o)
+	for _, f := range report.Files {
+		if f.CutShort {
+			short = append(short, f.Path)
+		}
+	}
+	return short, err
+}
+
+// loadFiles is LoadFiles as a stage, with its remarks in the log.
+func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []string, o ingest.LoadOptions) (ingest.LoadReport, error) {
+	var report ingest.LoadReport
+	err := j.stage("load", "rows", func(s *stage) (int64, error) {
+		o.Progress = func(p ingest.Progress) { s.set(p.Rows, 0) }
+		var err error
+		report, err = ingest.LoadFiles(ctx, store, patterns, o)
+		return report.Rows, err
+	})
+	for _, w := range report.Warnings {
+		j.log.Warn(w)
+	}
+	for _, f := range report.Files {
+		for _, w := range f.Warnings {
+			j.log.Warn(w, "file", f.Path)
+		}
+		for _, r := range f.Reasons {
+			j.log.Warn("rejected lines", "file", f.Path, "reason", r.Name, "lines", r.N)
+		}
+		if f.CutShort {
+			j.log.Warn("file is cut short, nothing of it was loaded", "file", f.Path)
+		}
+	}
+	if errors.Is(err, ingest.ErrInput) {
+		return report, usageError("paths in a configuration are relative to its folder; rejects keep what could not be read", "%w", err)
+	}
+	return report, err
+}
+
+// refuseRowsOf refuses an output folder whose database holds rows of another kind, which would be mixed or lost.
+func refuseRowsOf(ctx context.Context, store *ingest.Store, condition, what string) error {
+	n, err := scalar(ctx, store, "SELECT count(*) FROM loads WHERE "+condition)
+	if err != nil {
+		return err
+	}
+	if n != "0" {
+		return usageError("choose another --out", "%s holds the rows of %s", store.Path(), what)
+	}
+	return nil
+}
+
+// loaded lists what the store was filled from, for the fingerprint.
+func loaded(ctx context.Context, store *ingest.Store) ([]string, error) {
+	rows, err := store.Query(ctx, "SELECT file, hash, rows, rejects FROM loads ORDER BY file, CAST(load_id AS BIGINT)")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // only read
+	var files []string
+	for rows.Next() {
+		files = append(files, fmt.Sprint(rows.Values()...))
+	}
+	return files, rows.Err()
 }

@@ -27,6 +27,7 @@ func (p *process) commands() []command {
 	return []command{
 		p.runCommand(),
 		p.planCommand(),
+		p.ingestCommand(),
 		p.analyzeCommand(),
 		p.reportCommand(),
 		p.queryCommand(),

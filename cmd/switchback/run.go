@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,10 +83,13 @@ func (j *job) runSimulated(ctx context.Context, s *settings, command string) (er
 	if err != nil {
 		return err
 	}
-	if err := j.identify(w, plan, nil); err != nil {
+	if err := j.identify(ctx, w, plan, nil); err != nil {
 		return err
 	}
-	if done, err := j.alreadyDone(s); done {
+	if former, ok := j.alreadyDone(s); ok {
+		return j.showAgain(s, former)
+	}
+	if err := j.keepLogs(ctx); err != nil {
 		return err
 	}
 	aside := j.out.aside(j.record.RunID)
@@ -103,6 +107,21 @@ func (j *job) runSimulated(ctx context.Context, s *settings, command string) (er
 	})
 }
 
+// keepLogs refuses to replace a database that holds the rows of request logs: they may be nowhere else.
+func (j *job) keepLogs(ctx context.Context) error {
+	if _, err := os.Stat(j.out.database()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	options := j.config.storeOptions()
+	options.ReadOnly = true
+	former, err := openStore(ctx, j.out.database(), options)
+	if err != nil {
+		return err
+	}
+	err = refuseRowsOf(ctx, former, "file <> '"+ingest.DriveFile+"'", "request logs")
+	return errors.Join(err, former.Close())
+}
+
 // simulate fills the store and returns the document.
 func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string) (reports.Document, error) {
 	d, err := j.drive(ctx, store, plan, j.record.Fingerprint)
@@ -110,7 +129,7 @@ func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment
 		return reports.Document{}, err
 	}
 	notes := append(d.summary.Notes[:len(d.summary.Notes):len(d.summary.Notes)], driveNote(d.summary))
-	return j.conclude(ctx, store, plan, w, command, notes)
+	return j.conclude(ctx, store, plan, w, command, facts{notes: notes})
 }
 
 // driveNote says what was driven and how much of it is in the log.
@@ -119,21 +138,22 @@ func driveNote(d experiment.DriveSummary) string {
 		thousands(d.Requests), thousands(d.InputTokens), len(d.Models), d.Scenario, thousands(d.Logged))
 }
 
-// conclude estimates from the rows in the store, makes the document, and keeps the run in the store.
-func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string, notes []string) (reports.Document, error) {
+// conclude estimates from the rows in the store, makes the document, and keeps the run in the store. f holds what is
+// known before.
+func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string, f facts) (reports.Document, error) {
 	e, err := j.estimate(ctx, store, plan, w)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	f, err := j.facts(ctx, store, e, command)
-	if err != nil {
+	if err := j.askFacts(ctx, store, e, command, &f); err != nil {
 		return reports.Document{}, err
 	}
-	f.notes = notes
-	if f.health.Kept+f.health.BurnIn == 0 && f.health.Rows == f.health.Outside+f.health.NoBlock {
-		return reports.Document{}, &ExitError{Code: exitFailed,
-			Err:  fmt.Errorf("analyse: no row between %s", w),
-			Hint: "check design.start, --date and whether the log's times are UTC; " + fmt.Sprintf("%s rows lie outside", thousands(f.health.Rows))}
+	if f.health.FirstSeen == "" {
+		return reports.Document{}, &ExitError{
+			Code: exitFailed,
+			Err:  fmt.Errorf("analyse: no row in the window %s; %s rows lie outside", w, thousands(f.health.Rows)),
+			Hint: "check the schedule, --date and whether the log's times are UTC",
+		}
 	}
 	doc := j.config.document(e, f)
 	j.record.Warnings = doc.Warnings
@@ -149,10 +169,9 @@ func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment
 	return doc, store.SaveRun(ctx, run, doc.Metrics, diagnosticsOf(doc))
 }
 
-// facts asks the store for everything else that the document says.
-func (j *job) facts(ctx context.Context, store *ingest.Store, e estimates, command string) (facts, error) {
+// askFacts asks the store for everything else that the document says.
+func (j *job) askFacts(ctx context.Context, store *ingest.Store, e estimates, command string, f *facts) error {
 	rows := ingest.Window{Since: e.window.since, Until: e.window.until, Arms: e.plan.Arms}
-	var f facts
 	err := j.stage("data health", "rows", func(*stage) (int64, error) {
 		var err error
 		if f.health, err = store.Health(ctx, rows); err != nil {
@@ -162,21 +181,16 @@ func (j *job) facts(ctx context.Context, store *ingest.Store, e estimates, comma
 		return f.health.Rows, err
 	})
 	if err != nil {
-		return f, err
-	}
-	if !j.config.simulated() {
-		if f.rejects, err = parseMaxRejects(j.config.Logs.MaxRejects); err != nil {
-			return f, err
-		}
+		return err
 	}
 	duckdb, err := scalar(ctx, store, "SELECT version()")
 	if err != nil {
-		return f, err
+		return err
 	}
 	j.record.Program.DuckDB = duckdb
 	schedule, err := scheduleHash(e.plan)
 	if err != nil {
-		return f, err
+		return err
 	}
 	p := j.record.Program
 	f.provenance = reports.Provenance{
@@ -190,7 +204,7 @@ func (j *job) facts(ctx context.Context, store *ingest.Store, e estimates, comma
 			})
 		}
 	}
-	return f, nil
+	return nil
 }
 
 // diagnosticsOf lists what stands in the table diagnostics.
@@ -222,21 +236,26 @@ func scheduleHash(plan experiment.Plan) (string, error) {
 	return hashBytes(csv.Bytes()), nil
 }
 
-// identify sets the report date and the fingerprint: the hash of everything that the result follows from.
-func (j *job) identify(w window, plan experiment.Plan, inputs []inputFile) error {
+// identify sets the report date and the fingerprint: the hash of everything that the result follows from. store is nil
+// when the rows follow from the configuration.
+func (j *job) identify(ctx context.Context, w window, plan experiment.Plan, store *ingest.Store) error {
 	identity, err := j.record.Program.identity()
 	if err != nil {
 		return err
 	}
-	schedule := ""
-	if len(plan.Blocks) > 0 {
-		if schedule, err = scheduleHash(plan); err != nil {
+	schedule, err := scheduleHash(plan)
+	if err != nil {
+		return err
+	}
+	var inputs []string
+	if store != nil {
+		if inputs, err = loaded(ctx, store); err != nil {
 			return err
 		}
 	}
 	text, err := json.Marshal(struct {
 		Program, Config, Schedule, Date, Window string
-		Inputs                                  []inputFile
+		Inputs                                  []string
 	}{identity, j.config.hash(), schedule, w.date, w.String(), inputs})
 	if err != nil {
 		return fmt.Errorf("hash inputs: %w", err)
@@ -245,30 +264,30 @@ func (j *job) identify(w window, plan experiment.Plan, inputs []inputFile) error
 	return nil
 }
 
-// alreadyDone reports whether the report on hand was made from the same inputs; then it is shown again.
-func (j *job) alreadyDone(s *settings) (bool, error) {
+// alreadyDone returns the record of the run whose report is on hand, when it was made from the same inputs.
+func (j *job) alreadyDone(s *settings) (record, bool) {
 	if s.force {
-		return false, nil
+		return record{}, false
 	}
-	former, ok := j.out.upToDate(j.record.ReportDate, j.record.Fingerprint)
-	if !ok {
-		return false, nil
-	}
-	text, err := os.Open(filepath.Join(j.out.report(j.record.ReportDate), "results.json"))
+	return j.out.upToDate(j.record.ReportDate, j.record.Fingerprint)
+}
+
+// showAgain ends a run whose report is on hand.
+func (j *job) showAgain(s *settings, former record) error {
+	text, err := os.ReadFile(filepath.Join(j.out.report(j.record.ReportDate), "results.json"))
 	if err != nil {
-		return true, err
+		return err
 	}
-	defer text.Close() //nolint:errcheck // only read
-	doc, err := reports.Decode(text)
+	doc, err := reports.Decode(bytes.NewReader(text))
 	if err != nil {
-		return true, err
+		return err
 	}
 	j.record.Status, j.record.Outputs = statusUpToDate, former.Outputs
 	j.outcome = "up to date: " + j.out.report(j.record.ReportDate)
 	if err := j.show(doc); err != nil {
-		return true, err
+		return err
 	}
-	return true, verdictError(doc, s)
+	return verdictError(doc, s)
 }
 
 // publish renders the report and swaps it in. arrive, when there is one, puts what belongs to it in place first.
@@ -331,7 +350,7 @@ func verdictError(doc reports.Document, s *settings) error {
 		var reasons []string
 		for _, w := range doc.Warnings {
 			switch w.Code {
-			case "missing_blocks", "lone_block", "bad_values":
+			case codeMissing, codeLone, codeUnread:
 				reasons = append(reasons, w.Text)
 			}
 		}

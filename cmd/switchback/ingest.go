@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"switchback/ingest"
+)
+
+// ingestSettings are the flags of ingest.
+type ingestSettings struct {
+	settings
+	format string
+	dryRun bool
+}
+
+// ingestCommand loads request logs into the DuckDB file.
+func (p *process) ingestCommand() command {
+	var s ingestSettings
+	fs := pflag.NewFlagSet("ingest", pflag.ContinueOnError)
+	s.configFlag(fs)
+	s.outputFlags(fs)
+	fs.StringVar(&s.format, "log-format", ingest.FormatAuto, "`name` of the log format")
+	s.rejectFlag(fs)
+	fs.BoolVar(&s.dryRun, "dry-run", false, "read and report, load nothing")
+	s.logFlags(fs)
+	return command{
+		use:   "ingest FILE…",
+		short: "Load request logs into the DuckDB file",
+		long: "FILE is a name, a glob pattern, or - for the standard input; .gz and .zst are looked through. Every file is loaded in\n" +
+			"one transaction and once: of a file that has grown only the new part, a changed one is replaced. Lines that cannot be\n" +
+			"read are kept in the table rejects.\n\nLog formats: " + formatNames() + ".",
+		example: "  switchback ingest 'logs/*.jsonl.gz'\n  zcat requests.csv.gz | switchback ingest -",
+		args:    cobra.MinimumNArgs(1),
+		flags:   fs,
+		run: func(ctx context.Context, args []string) error {
+			if err := checkWords("log-format", s.format, knownNames().formats); err != nil {
+				return err
+			}
+			if _, err := parseMaxRejects(s.maxRejects); err != nil {
+				return usageError(`write a share such as "0.1%" or a count such as "20"`, "--max-rejects: %w", err)
+			}
+			c, err := s.load(fs, knownNames())
+			if err != nil {
+				return err
+			}
+			if c.Logs != nil && !fs.Changed("max-rejects") {
+				s.maxRejects = c.Logs.MaxRejects
+			}
+			return p.inOutput(ctx, "ingest", &s.settings, c, func(ctx context.Context, j *job) error {
+				return j.ingest(ctx, &s, args)
+			})
+		},
+	}
+}
+
+func (j *job) ingest(ctx context.Context, s *ingestSettings, patterns []string) error {
+	o := ingest.LoadOptions{Format: s.format, MaxRejects: s.maxRejects, Now: j.record.Started, Stdin: j.p.stdin, DryRun: s.dryRun}
+	var store *ingest.Store
+	if !s.dryRun {
+		var err error
+		if store, err = openStore(ctx, j.out.database(), j.config.storeOptions()); err != nil {
+			return err
+		}
+	}
+	report, err := j.loadFiles(ctx, store, patterns, o)
+	if store != nil {
+		err = errors.Join(err, store.Close())
+	}
+	if err != nil {
+		return err
+	}
+	j.outcome = "done: " + j.out.database()
+	if s.dryRun {
+		j.outcome = "done: nothing loaded, as --dry-run asks"
+	}
+	if _, err := fmt.Fprintln(j.p.stdout, loadTable(report)); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	switch {
+	case report.CutShort:
+		return &ExitError{Code: exitIncomplete, Err: errors.New("load: a compressed file is cut short, nothing of it was loaded"), Hint: "load it again when it is whole"}
+	case report.TooManyRejects:
+		return &ExitError{
+			Code: exitIncomplete,
+			Err:  fmt.Errorf("load: %s of %s lines cannot be read, more than --max-rejects %s allows", thousands(report.Rejects), thousands(report.Rows+report.Rejects), s.maxRejects),
+			Hint: "switchback query 'FROM rejects' shows them; the other lines are loaded",
+		}
+	}
+	return nil
+}
+
+// loadTable says what became of every file.
+func loadTable(report ingest.LoadReport) string {
+	t := table.NewWriter()
+	t.SetStyle(plainTable())
+	t.AppendHeader(table.Row{"file", "format", "status", "rows", "rejects", "skipped", "duplicates"})
+	t.SetColumnConfigs(aligned([]bool{false, false, false, true, true, true, true}))
+	for _, f := range report.Files {
+		t.AppendRow(table.Row{f.Path, f.Format, f.Status, thousands(f.Rows), thousands(f.Rejects), thousands(f.Skipped), thousands(f.Duplicates)})
+	}
+	return rendered(t)
+}
