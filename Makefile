@@ -7,7 +7,7 @@ LINT_VERSION := $(shell sed -n '1s/^\# golangci-lint \([0-9.]*\).*/\1/p' .golang
 LINT     := .bin/golangci-lint-$(LINT_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build run test test-slow race bench fuzz golden lint check clean
+.PHONY: help tools build run test test-slow race bench fuzz golden docs example lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,8 +45,25 @@ fuzz: tools ## fuzz every parser for FUZZTIME (default 10s) each
 	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; done
 
-golden: tools ## rewrite the expected outputs of the tests; look at the diff
-	$(GO) test ./reports/... -update
+golden: tools ## write the expected outputs of the tests anew; look at the diff
+	$(GO) test ./reports/... ./router/request -update
+
+docs: tools ## write the generated parts of the documents anew
+	$(GO) test ./cmd/switchback -run 'Document|Generated' -update
+
+example: build ## write docs/example anew: the report of the built-in experiment
+	rm -rf .example
+	$(BIN) run --out .example
+	mkdir -p docs/example
+	cp .example/latest/report.md .example/latest/results.json .example/latest/*.svg docs/example
+	rm -rf .example
+
+docs: tools ## rewrite what follows from the code in the documents, and the outputs of their commands
+	$(GO) test ./cmd/switchback -run 'Generated|DocumentCommands' -update
+
+example: tools ## rewrite docs/example, the report of the built-in experiment
+	SWITCHBACK_SLOW=1 $(GO) test ./cmd/switchback -run Example -update
+	$(GO) test ./cmd/switchback -run Generated -update
 
 $(LINT): | tools
 	GOBIN=$(CURDIR)/.bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION)
@@ -61,4 +78,4 @@ check: ## what .ci/run runs: tests, lint, race
 	.ci/run
 
 clean: ## remove what the targets here built
-	rm -rf bin .bin switchback-out
+	rm -rf bin .bin .example switchback-out
