@@ -67,7 +67,7 @@ func TestRenderSurvivesOddNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seeds := uint64(15)
+	seeds := uint64(10)
 	if testing.Short() {
 		seeds = 3
 	}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,12 +16,11 @@ func TestLook(t *testing.T) {
 	}
 	states := allStates()
 	if path := os.Getenv("SWITCHBACK_LOOK_AT"); path != "" {
-		f, err := os.Open(path)
+		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		doc, err := Decode(f)
+		doc, err := Decode(bytes.NewReader(b))
 		if err != nil {
 			t.Fatal(err)
 		}
