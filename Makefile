@@ -54,15 +54,9 @@ docs: tools ## write the generated parts of the documents anew
 example: build ## write docs/example anew: the report of the built-in experiment
 	rm -rf .example
 	$(BIN) run --out .example
-	mkdir -p docs/example
-	cp .example/latest/report.md .example/latest/results.json .example/latest/*.svg docs/example
+	rm -rf docs/example && mkdir docs/example
+	cp .example/latest/report.md .example/latest/*.svg docs/example
 	rm -rf .example
-
-docs: tools ## rewrite what follows from the code in the documents, and the outputs of their commands
-	$(GO) test ./cmd/switchback -run 'Generated|DocumentCommands' -update
-
-example: tools ## rewrite docs/example, the report of the built-in experiment
-	SWITCHBACK_SLOW=1 $(GO) test ./cmd/switchback -run Example -update
 	$(GO) test ./cmd/switchback -run Generated -update
 
 $(LINT): | tools
