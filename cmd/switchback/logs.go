@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"switchback/experiment"
 	"switchback/ingest"
@@ -108,9 +109,26 @@ func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []str
 		}
 	}
 	if errors.Is(err, ingest.ErrInput) {
-		return report, usageError("paths in a configuration are relative to its folder; rejects keep what could not be read", "%w", err)
+		return report, inputErrors(err)
 	}
 	return report, err
+}
+
+// inputErrors makes a usage error of each file that is missing or refused.
+func inputErrors(err error) error {
+	parts := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the join itself, whose parts are told one by one
+		parts = joined.Unwrap()
+	}
+	var errs manyErrors
+	for _, part := range parts {
+		hint := ""
+		if text := part.Error(); strings.Contains(text, "no such file") || strings.Contains(text, "no file matches") {
+			hint = "names and patterns in a configuration are relative to its folder"
+		}
+		errs = append(errs, usageError(hint, "%w", part))
+	}
+	return &ExitError{Code: exitUsage, Err: errs}
 }
 
 // refuseRowsOf refuses an output folder whose database holds rows of another kind, which would be mixed or lost.
