@@ -538,6 +538,63 @@ func TestSeventeenTimesFasterWins(t *testing.T) {
 	}
 }
 
+// tingly-dev/tingly-box PR 1342: switching on noise lost more cache than it gained. While its cache is warm a conversation stays, though another
+// endpoint has become the cheaper one.
+func TestNoSwitchOnNoise(t *testing.T) {
+	r := newRouter(t, 3, DefaultConfig())
+	rng := rand.NewPCG(1, 16)
+	now := warmUp(r)
+	pin := Pin{Endpoint: 3, LastUsed: now, Warm: true} // the dearest
+	for i := range 100 {
+		now += Instant(Second)
+		for e := range int32(3) {
+			o := ok()
+			o.TTFT += Micros(spread(uint64(i)<<8|uint64(e)) * float64(Second))
+			r.Observe(now, e, o)
+		}
+		if d := r.Decide(now, &Request{Pin: pin}, rng); !d.Pinned {
+			t.Fatalf("left for %v after %d s", d.Left, i)
+		}
+		r.Observe(now, 2, ok())
+		pin = UpdatePin(pin, now, 2, ok())
+	}
+}
+
+// d-inference PR 681: admission was judged by a measured speed and ranking by a static one, so a quarter of the picks broke their promise. One
+// estimate feeds the orders, the Routing Cost and what Rows shows.
+func TestOneEstimateFeedsAll(t *testing.T) {
+	r := newRouter(t, 6, DefaultConfig())
+	for i := range 3000 {
+		o := ok()
+		o.TTFT = Micros(300+200*((i*7)%6)) * Millisecond
+		o.Duration = o.TTFT + Micros(1+(i*5)%6)*Second
+		r.Observe(Instant(i)*Instant(100*Millisecond), int32(i%6), o)
+	}
+	now := 300 * Instant(Second)
+	rows := r.Rows(now, &Request{})
+	var tried Set
+	last := 0.0
+	for range 6 {
+		e := r.Retry(now, &Request{Sort: SortLatency}, &tried, rand.NewPCG(1, 1)).Endpoint
+		tried.Add(e)
+		if rows[e].TTFTSeconds < last {
+			t.Errorf("sort by latency tries %v s after %v s", rows[e].TTFTSeconds, last)
+		}
+		last = rows[e].TTFTSeconds
+		want := r.cfg.Cost.TTFT * medianPrice(r) / r.typical.TTFT * rows[e].TTFTSeconds
+		near(t, "TTFT term", rows[e].TTFTUSD, want, 1e-12)
+	}
+}
+
+// medianPrice is the median effective price of a request of the model's usual size.
+func medianPrice(r *Router) float64 {
+	prices := make([]float64, len(r.endpoints))
+	for i := range prices {
+		prices[i] = effectivePrice(&r.endpoints[i].Price, &r.signals[i], &r.sizes[len(r.sizes)-1])
+	}
+	return below(prices, 0)
+}
+
 // A storm of errors at every endpoint alike takes nobody out: there is nowhere better to go.
 func TestNeverEverybodyOut(t *testing.T) {
 	r := newRouter(t, 6, DefaultConfig())

@@ -41,10 +41,16 @@ func Policies() []string {
 	return names
 }
 
+// CheckPolicy tells whether Use knows a policy of this name. The error lists those that it knows.
+func CheckPolicy(name string) error {
+	_, err := policyNamed(name, nil)
+	return err
+}
+
 // policyNamed finds a policy for the endpoints.
 func policyNamed(name string, endpoints []Endpoint) (policy, error) {
 	if list, ok := strings.CutPrefix(name, "order:"); ok {
-		return newOrderPolicy(strings.Split(list, ","), endpoints)
+		return newOrderPolicy(strings.Split(list, ","), endpoints), nil
 	}
 	for i := range policies {
 		if policies[i].name == name {

@@ -1,7 +1,5 @@
 package router
 
-import "fmt"
-
 // sortPolicy tries endpoints strictly in one order, without balancing.
 type sortPolicy struct{ by Sort }
 
@@ -35,25 +33,20 @@ const tieBreak = 1e-9
 // orderPolicy tries the named endpoints in their order and then the others, cheapest first.
 type orderPolicy struct{ rank []int }
 
-// newOrderPolicy ranks the endpoints that the slugs match. A slug that matches none is an error.
-func newOrderPolicy(slugs []string, endpoints []Endpoint) (orderPolicy, error) {
+// newOrderPolicy ranks the endpoints that the slugs match. Slugs that the model does not have are passed over.
+func newOrderPolicy(slugs []string, endpoints []Endpoint) orderPolicy {
 	p := orderPolicy{make([]int, len(endpoints))}
 	for i := range p.rank {
 		p.rank[i] = len(slugs)
 	}
 	for place, slug := range slugs {
-		found := false
 		for i := range endpoints {
 			if endpoints[i].Slug == slug || endpoints[i].Provider == slug {
 				p.rank[i] = min(p.rank[i], place)
-				found = true
 			}
 		}
-		if !found {
-			return p, fmt.Errorf("use policy order: no endpoint matches %q", slug)
-		}
 	}
-	return p, nil
+	return p
 }
 
 func (orderPolicy) variants(*Router) int { return 1 }

@@ -56,6 +56,87 @@ func TestFadesByElapsedTime(t *testing.T) {
 	}
 }
 
+// An order may be an arm of its own; slugs that the model does not have are passed over.
+func TestOrderPolicy(t *testing.T) {
+	endpoints := market(4)
+	endpoints[3].Provider, endpoints[2].Provider = "x", "x"
+	r, err := New("m", endpoints, DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Use("order:nobody,x,ba"); err != nil {
+		t.Fatal(err)
+	}
+	var tried Set
+	for _, want := range []int32{2, 3, 1, 0} {
+		d := r.Retry(0, &Request{}, &tried, rand.NewPCG(1, 1))
+		if d.Endpoint != want {
+			t.Errorf("try %d at endpoint %d, want %d", tried.Len()+1, d.Endpoint, want)
+		}
+		tried.Add(d.Endpoint)
+	}
+	if CheckPolicy("order:x") != nil || CheckPolicy("price") != nil || CheckPolicy("order-x") == nil {
+		t.Error("known policies are not told from unknown ones")
+	}
+}
+
+// The oracle fills the cheapest endpoint to its true room and then the next; nobody else sees the truth.
+func TestOracle(t *testing.T) {
+	r := newRouter(t, 3, DefaultConfig())
+	rng := rand.NewPCG(1, 1)
+	if err := r.Use("oracle"); err != nil {
+		t.Fatal(err)
+	}
+	now := Instant(0)
+	for range 600 { // 10 requests a second, so that the router knows its load
+		now += Instant(100 * Millisecond)
+		r.Decide(now, &Request{}, rng)
+	}
+	r.Reveal(0, Truth{TTFT: 1, SecondsPerToken: 0.02, Room: 2})
+	r.Reveal(1, Truth{TTFT: 1, SecondsPerToken: 0.02, ErrorRate: 1, Room: 100})
+	r.Reveal(2, Truth{TTFT: 1, SecondsPerToken: 0.02, Room: 100})
+	got := make([]float64, 3)
+	for range 10000 {
+		got[r.Decide(now, &Request{}, rng).Endpoint]++
+	}
+	near(t, "share of the cheapest, with room for a fifth", got[0]/10000, 2/r.drawRate, 0.02)
+	near(t, "share of one that always fails", got[1]/10000, 0, 0)
+	if err := r.Use("routing-cost"); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.sharesNow(r.all); s[1] < 0.2 {
+		t.Error("routing-cost saw the truth")
+	}
+}
+
+// Of two endpoints, two choices takes the one with the lower peak × requests in flight, and avoids an unknown one that owes an answer.
+func TestTwoChoices(t *testing.T) {
+	r := newRouter(t, 2, DefaultConfig())
+	if err := r.Use("p2c-peak-ewma"); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.NewPCG(1, 1)
+	slow := ok()
+	slow.TTFT = 3 * Second
+	r.Observe(0, 0, slow)
+	r.Observe(0, 1, ok())
+	for i := range 2 { // burdens 3 and 1, then 3 and 2
+		if d := r.Decide(0, &Request{}, rng); d.Endpoint != 1 {
+			t.Errorf("choice %d: endpoint %d, want 1", i, d.Endpoint)
+		}
+	}
+	var l load
+	l.inFlight = 1
+	if l.burden() < 1e300 {
+		t.Error("an unknown endpoint that owes an answer is not avoided")
+	}
+	l.meet(0, 5)
+	l.meet(Instant(10*Second), 1)
+	near(t, "peak after 10 s", l.answer, 1+4/math.E, 1e-9)
+	l.meet(Instant(10*Second), 7)
+	near(t, "new peak", l.answer, 7, 0)
+}
+
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, policy := range Policies() {
 		r := newRouter(t, 10, DefaultConfig())

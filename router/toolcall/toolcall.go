@@ -83,6 +83,7 @@ func compile(schema json.RawMessage) *jsonschema.Schema {
 // nothing refuses to load other documents.
 type nothing struct{}
 
+// Load fails.
 func (nothing) Load(string) (any, error) { return nil, errors.New("other documents are not loaded") }
 
 // Check tells what is wrong with a call.
