@@ -117,7 +117,7 @@ func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []str
 // inputErrors makes a usage error of each file that is missing or refused.
 func inputErrors(err error) error {
 	parts := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the join itself, whose parts are told one by one
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		parts = joined.Unwrap()
 	}
 	var errs manyErrors
