@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -55,19 +56,30 @@ func countTable(what, unit string, counts []Count, asWords bool) table {
 	return t
 }
 
-// nullTable leaves out the columns of arms that were not counted apart.
+// nullTable has a column for both arms together and for each arm, where those were counted.
 func nullTable(nulls []NullShare) table {
-	byArm := false
-	for _, n := range nulls {
-		byArm = byArm || n.Control != nil || n.Treatment != nil
+	sides := []struct {
+		heading string
+		of      func(NullShare) *float64
+	}{
+		{">All", func(n NullShare) *float64 { return n.All }},
+		{">Control", func(n NullShare) *float64 { return n.Control }},
+		{">Treatment", func(n NullShare) *float64 { return n.Treatment }},
 	}
-	t := columns("Column", ">All")
-	if byArm {
-		t = columns("Column", ">All", ">Control", ">Treatment")
+	headings := []string{"Column"}
+	var counted []func(NullShare) *float64
+	for _, side := range sides {
+		if slices.ContainsFunc(nulls, func(n NullShare) bool { return side.of(n) != nil }) {
+			headings, counted = append(headings, side.heading), append(counted, side.of)
+		}
 	}
+	t := columns(headings...)
 	for _, n := range nulls {
-		cells := []text{name(n.Column), words(share(n.All)), words(share(n.Control)), words(share(n.Treatment))}
-		t.row(cells[:len(t.head)]...)
+		cells := []text{name(n.Column)}
+		for _, of := range counted {
+			cells = append(cells, words(share(of(n))))
+		}
+		t.row(cells...)
 	}
 	return t
 }
