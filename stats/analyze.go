@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // analysis is the state of one Analyze: what all metrics share.
@@ -50,6 +51,11 @@ func Analyze(ctx context.Context, src Source, metrics []Metric, pairs []Pair, op
 	a, err := newAnalysis(ctx, src, pairs, opts)
 	if err != nil {
 		return Analysis{}, fmt.Errorf("analyze: %w", err)
+	}
+	for i, m := range metrics {
+		if m.ID == "" || !(m.Scale > 0) || m.Pooled && m.Kind != Quantile {
+			return Analysis{}, fmt.Errorf("analyze: metric %d: %q with scale %v: needs an id and a positive scale; only quantiles are pooled", i, m.ID, m.Scale)
+		}
 	}
 	results := make([]metricRows, len(metrics))
 	for i, metric := range metrics {
@@ -327,7 +333,7 @@ func (a *analysis) assemble(metrics []Metric, results []metricRows) Analysis {
 		out.Exclusions = append(out.Exclusions, r.exclusions...)
 		out.PairEffects = append(out.PairEffects, r.pairEffects)
 	}
-	out.Warnings = a.warnings(results)
+	out.Warnings = append(a.warnings(results), leftOut(metrics, results)...)
 	return out
 }
 
@@ -379,6 +385,25 @@ func (a *analysis) warnings(results []metricRows) []Warning {
 				out = append(out, w)
 			}
 		}
+	}
+	return out
+}
+
+// leftOut says which rows were left out because their pair lacks the other arm, once for all metrics alike.
+func leftOut(metrics []Metric, results []metricRows) []Warning {
+	byText := map[incomplete][]string{}
+	var order []incomplete
+	for i, r := range results {
+		for _, in := range r.incomplete {
+			if byText[in] == nil {
+				order = append(order, in)
+			}
+			byText[in] = append(byText[in], metrics[i].ID)
+		}
+	}
+	var out []Warning
+	for _, in := range order {
+		out = append(out, Warning{"incomplete_pairs", fmt.Sprintf("model %s: rows in only one arm of pairs %s are left out of %s", in.model, in.pairs, strings.Join(byText[in], ", "))})
 	}
 	return out
 }

@@ -85,11 +85,24 @@ func TestRowsAreNotTheUnit(t *testing.T) {
 		d[i] = 0.1 * rng.NormFloat64()
 	}
 	opts := stats.DefaultOptions()
-	opts.Order = "coin"
-	few := analyze(t, statstest.FromRows(effectRows(d, 10)), ratioMetric, testPairs(7, 4), opts).Estimates[0]
-	many := analyze(t, statstest.FromRows(effectRows(d, 100_000)), ratioMetric, testPairs(7, 4), opts).Estimates[0]
-	if !near(*few.Relative.Lo, *many.Relative.Lo, 1e-6) || !near(*few.Relative.Hi, *many.Relative.Hi, 1e-6) || !near(*few.PValue, *many.PValue, 0.002) {
-		t.Errorf("10 rows a block: (%v, %v), p %v; 100,000 rows: (%v, %v), p %v", *few.Relative.Lo, *few.Relative.Hi, *few.PValue, *many.Relative.Lo, *many.Relative.Hi, *many.PValue)
+	opts.Order, opts.Replicates = "coin", 2000
+	// BCa and studentized intervals once used the jackknife of rows under a block bootstrap (arch #801).
+	for _, opts.Interval = range []string{stats.IntervalExpanded, stats.IntervalBCa, stats.IntervalBootstrapT, stats.IntervalT, stats.IntervalHalfSample} {
+		few := analyze(t, statstest.FromRows(effectRows(d, 10)), ratioMetric, testPairs(7, 4), opts).Estimates[0]
+		many := analyze(t, statstest.FromRows(effectRows(d, 100_000)), ratioMetric, testPairs(7, 4), opts).Estimates[0]
+		if !near(*few.Relative.Lo, *many.Relative.Lo, 1e-6) || !near(*few.Relative.Hi, *many.Relative.Hi, 1e-6) || !near(*few.PValue, *many.PValue, 0.002) {
+			t.Errorf("%s: 10 rows a block: (%v, %v), p %v; 100,000 rows: (%v, %v), p %v", opts.Interval, *few.Relative.Lo, *few.Relative.Hi, *few.PValue, *many.Relative.Lo, *many.Relative.Hi, *many.PValue)
+		}
+	}
+}
+
+// TestRatioOfSums: a ratio is one of sums over pairs, never a mean of ratios, which gave biased relative effects
+// (cluster-experiments #269, #270).
+func TestRatioOfSums(t *testing.T) {
+	rows := sumRows("m", [][2]int64{{1, 10}, {9, 10}}, [][2]int64{{1, 10}, {9, 40}})
+	e := analyze(t, statstest.FromRows(rows), ratioMetric, testPairs(2, 1), stats.DefaultOptions()).Estimates[1]
+	if *e.Control != 2 || *e.Treatment != 5 || !near(*e.Relative.Estimate, 1.5, 1e-12) {
+		t.Errorf("levels %v, %v, relative %v; want 2, 5, 1.5", *e.Control, *e.Treatment, *e.Relative.Estimate)
 	}
 }
 

@@ -50,7 +50,7 @@ func (s pooledSource) Values(ctx context.Context, quantity string, bins []ModelB
 
 // onlyOverall drops the model rows of a pooled metric.
 func (r *metricRows) onlyOverall(models int) {
-	r.estimates, r.exclusions, r.warnings = r.estimates[:1], nil, nil
+	r.estimates, r.exclusions, r.warnings, r.incomplete = r.estimates[:1], nil, nil, nil
 	r.estimates[0].Estimand = "treatment/control − 1 of the quantiles pooled over models"
 	r.estimates[0].Models = models
 }

@@ -202,3 +202,43 @@ func TestScaledMetric(t *testing.T) {
 		}
 	}
 }
+
+// TestQuantilesOfAnyData: the level is the ⌈qN⌉-th of the sorted rows, with ties, zeros, failures and pairs without one arm.
+func TestQuantilesOfAnyData(t *testing.T) {
+	value := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 5_000_000), rapid.Just(stats.Inf), rapid.Int64Range(1<<40, 1<<41))
+	rapid.Check(t, func(t *rapid.T) {
+		perMille := rapid.IntRange(1, 800).Draw(t, "per mille") // 800 needs 16 rows
+		pairs := rapid.IntRange(2, 4).Draw(t, "pairs")
+		var rows []statstest.Row
+		var pooled [2][]int64
+		for p := range pairs {
+			var cells [2][]int64
+			for arm := range cells {
+				cells[arm] = rapid.SliceOfN(value, 0, 30).Draw(t, "values")
+				for _, v := range cells[arm] {
+					rows = append(rows, statstest.Row{Model: "m", Pair: p, Arm: arm, Values: map[string]int64{"v": v}})
+				}
+			}
+			if len(cells[0]) > 0 && len(cells[1]) > 0 {
+				pooled[0], pooled[1] = append(pooled[0], cells[0]...), append(pooled[1], cells[1]...)
+			}
+		}
+		if min(len(pooled[0]), len(pooled[1])) < 16 {
+			t.Skip("too few rows")
+		}
+		opts := stats.DefaultOptions()
+		opts.Replicates, opts.Order = 20, "coin"
+		metric := stats.Metric{ID: "v", Kind: stats.Quantile, PerMille: perMille, Quantity: "v", Scale: 1}
+		got, err := stats.Analyze(context.Background(), statstest.FromRows(rows), []stats.Metric{metric}, testPairs(pairs, 1), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for arm, level := range []*float64{got.Estimates[1].Control, got.Estimates[1].Treatment} {
+			slices.Sort(pooled[arm])
+			want := pooled[arm][(perMille*len(pooled[arm])+999)/1000-1]
+			if want == stats.Inf && level != nil || want != stats.Inf && (level == nil || *level != float64(want)) {
+				t.Errorf("arm %d: %v, want %d", arm, deref(level), want)
+			}
+		}
+	})
+}

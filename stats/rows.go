@@ -16,6 +16,7 @@ type metricRows struct {
 	estimates   []Estimate // the overall row, then one for each model
 	exclusions  []Exclusion
 	warnings    []Warning
+	incomplete  []incomplete
 	logEffect   float64   // of the overall row
 	swaps       []float64 // log effects of the overall row under the swaps
 	bootstrap   []float64 // log effects of the overall row under the bootstrap

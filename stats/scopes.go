@@ -169,6 +169,9 @@ func (a *analysis) modelScope(m measured, model int) scope {
 	return s
 }
 
+// incomplete is a model whose rows are left out in some pairs, by their ids.
+type incomplete struct{ model, pairs string }
+
 // explain adds texts to the codes of a metric's rows: which pairs were left out, and which models leave a row undefined.
 func (a *analysis) explain(m measured, out *metricRows) {
 	for i, s := range m.supports {
@@ -177,8 +180,7 @@ func (a *analysis) explain(m measured, out *metricRows) {
 			for j, p := range s.incomplete {
 				ids[j] = a.pairs[p].ID
 			}
-			out.warnings = append(out.warnings, Warning{"incomplete_pairs",
-				fmt.Sprintf("%s: model %s: rows in only one arm of pairs %s are left out", m.metric.ID, a.models[i], strings.Join(ids, ", "))})
+			out.incomplete = append(out.incomplete, incomplete{a.models[i], strings.Join(ids, ", ")})
 		}
 	}
 	for _, code := range out.estimates[0].Warnings {
