@@ -61,7 +61,7 @@ func commandLine(name string, fs *pflag.FlagSet) string {
 	words := []string{"switchback", name}
 	fs.VisitAll(func(f *pflag.Flag) {
 		switch f.Name {
-		case "out", "threads", "memory", "force", "quiet", "verbose", "log-json", "fail-on-guardrail":
+		case "out", "threads", "memory", "force", "quiet", "verbose", "log-json", "fail-on-guardrail", "write", "format":
 			return
 		}
 		if f.Changed {

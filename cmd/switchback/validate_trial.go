@@ -60,7 +60,7 @@ func (v *validation) run(ctx context.Context, number int) (t trial, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if t.requests, err = drive(ctx, &c, plan, sinks); err != nil {
+	if t.requests, err = driveWorlds(ctx, &c, plan, sinks); err != nil {
 		return trial{}, err
 	}
 	options := v.options
@@ -68,15 +68,16 @@ func (v *validation) run(ctx context.Context, number int) (t trial, err error) {
 	if t.byBurnIn, err = v.byBurnIn(ctx, switchback.store, plan, options); err != nil {
 		return trial{}, err
 	}
-	if t.truth, err = v.estimate(ctx, pure.store, pure.layout.plan, ingest.Window{}, pointOnly(options)); err != nil {
+	if t.truth, err = v.estimate(ctx, pure.store, pure.layout.plan, pointOnly(options)); err != nil {
 		return trial{}, err
 	}
+	options.Others = nil
 	if t.same, err = v.sameRouter(ctx, pure.store, plan, options); err != nil {
 		return trial{}, err
 	}
 	options.Order = "" // there is no schedule whose order could be swapped
 	for i, s := range sinks[2:] {
-		if t.naive[i], err = v.estimate(ctx, s.store, s.layout.plan, ingest.Window{}, options); err != nil {
+		if t.naive[i], err = v.estimate(ctx, s.store, s.layout.plan, options); err != nil {
 			return trial{}, err
 		}
 	}
@@ -93,7 +94,7 @@ func (v *validation) byBurnIn(ctx context.Context, store *ingest.Store, plan exp
 		if burnIn != v.config.Design.BurnIn {
 			with = pointOnly(options)
 		}
-		found, err := v.estimate(ctx, store, cut, ingest.Window{}, with)
+		found, err := v.estimate(ctx, store, cut, with)
 		if err != nil {
 			return nil, err
 		}
@@ -104,11 +105,16 @@ func (v *validation) byBurnIn(ctx context.Context, store *ingest.Store, plan exp
 
 // sameRouter analyses the two pure worlds by the drawn schedule.
 func (v *validation) sameRouter(ctx context.Context, store *ingest.Store, plan experiment.Plan, options stats.Options) (found [2][]stats.Estimate, err error) {
-	both := twice(plan)
+	if _, err := store.ApplyPlan(ctx, twice(plan)); err != nil {
+		return found, err
+	}
 	starts, ends := plan.Window()
-	windows := [2]ingest.Window{{Since: starts, Until: ends}, {Since: ends, Until: ends.Add(ends.Sub(starts))}}
+	windows := [2]ingest.Window{
+		{Since: starts, Until: ends, Arms: plan.Arms},
+		{Since: ends, Until: ends.Add(length(plan)), Arms: plan.Arms},
+	}
 	for i, w := range windows {
-		if found[i], err = v.estimate(ctx, store, both, w, options); err != nil {
+		if found[i], err = v.analyse(ctx, store, w, options); err != nil {
 			return found, err
 		}
 	}
@@ -121,12 +127,16 @@ func pointOnly(o stats.Options) stats.Options {
 	return o
 }
 
-// estimate takes the rows of a store through the steps of every analysis and returns the overall rows.
-func (v *validation) estimate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w ingest.Window, o stats.Options) ([]stats.Estimate, error) {
+// estimate labels the rows of a store by the plan and analyses all of them.
+func (v *validation) estimate(ctx context.Context, store *ingest.Store, plan experiment.Plan, o stats.Options) ([]stats.Estimate, error) {
 	if _, err := store.ApplyPlan(ctx, plan); err != nil {
 		return nil, err
 	}
-	w.Arms = plan.Arms
+	return v.analyse(ctx, store, ingest.Window{Arms: plan.Arms}, o)
+}
+
+// analyse takes the labelled rows of a window through the steps of every analysis and returns the overall rows.
+func (v *validation) analyse(ctx context.Context, store *ingest.Store, w ingest.Window, o stats.Options) ([]stats.Estimate, error) {
 	pairs, _, err := store.Pairs(ctx, w)
 	if err != nil {
 		return nil, err
@@ -151,8 +161,8 @@ type sink struct {
 	rows   []experiment.Request
 }
 
-// drive runs the worlds of all sinks, each world once, and loads their rows. It returns the number of requests.
-func drive(ctx context.Context, c *config, plan experiment.Plan, sinks []*sink) (int64, error) {
+// driveWorlds runs the worlds of all sinks, each world once, and loads their rows. It returns the number of requests.
+func driveWorlds(ctx context.Context, c *config, plan experiment.Plan, sinks []*sink) (int64, error) {
 	var worlds []string
 	for _, s := range sinks {
 		if err := s.open(ctx, c); err != nil {

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"switchback/experiment"
+	"switchback/ingest"
+	"switchback/reports"
+)
+
+// validateSettings are the flags of validate beside the common ones.
+type validateSettings struct {
+	settings
+	experiments int
+	abTests     int
+	models      int
+	days        int
+	replicates  int
+	format      string
+	write       string
+}
+
+// Defaults of a validation, for a first run in about a minute.
+const (
+	validateExperiments = 40
+	validateModels      = 2
+	validateRequests    = 100_000
+	validateReplicates  = 2_000
+	abShare             = 4 // one experiment in so many runs the A/B tests too
+)
+
+// validateCommand measures what the intervals hold.
+func (p *process) validateCommand() command {
+	var s validateSettings
+	fs := pflag.NewFlagSet("validate", pflag.ContinueOnError)
+	s.configFlag(fs)
+	fs.IntVar(&s.experiments, "experiments", validateExperiments, "`number` of simulated experiments")
+	fs.IntVar(&s.abTests, "ab-tests", 0, "`number` of them that run the plain A/B tests too (default a quarter)")
+	fs.IntVar(&s.models, "models", validateModels, "`number` of models, those with the least traffic; their traffic is never thinned")
+	fs.IntVar(&s.days, "days", 0, "`number` of days of each experiment (default the design's)")
+	fs.IntVar(&s.replicates, "replicates", validateReplicates, "`number` of bootstrap replicates of each analysis")
+	fs.Uint64Var(&s.seed, "seed", defaultSeed, "`seed` of the first experiment; the others take the next ones")
+	fs.IntVar(&s.requests, "requests", validateRequests, "about how many requests of a world are analysed, a `number`")
+	fs.IntVar(&s.threads, "threads", 0, "`number` of experiments at a time; never changes a result (default all processors)")
+	fs.StringVar(&s.memory, "memory", "", "memory limit of each of DuckDB's stores, a `size` such as 2GB (default 1GiB)")
+	fs.StringVar(&s.format, "format", "markdown", "markdown or json, a `word`")
+	fs.StringVar(&s.write, "write", "", "write validation.md and validation.json into a `folder` instead")
+	s.logFlags(fs)
+	return command{
+		use:   "validate",
+		short: "Measure what the intervals hold, in simulated worlds where the truth is known",
+		long: "Simulates many small experiments and analyses each as run does. The true effect is what the router makes of the\n" +
+			"same week when it routes everything. Reports how often the intervals hold it, how often the analysis sees a\n" +
+			"difference between a router and itself, how far plain A/B tests are off, and what an analysis by single requests\n" +
+			"would have claimed.",
+		example: "  switchback validate\n  switchback validate --experiments 2000 --write docs",
+		args:    cobra.NoArgs,
+		flags:   fs,
+		run: func(ctx context.Context, _ []string) error {
+			v, err := s.validation(fs)
+			if err != nil {
+				return err
+			}
+			result, err := p.validate(ctx, v, &s.settings, commandLine("validate", fs))
+			if err != nil {
+				return err
+			}
+			return p.writeValidation(result, &s)
+		},
+	}
+}
+
+// validation reads the configuration and the flags, and refuses what cannot be simulated.
+func (s *validateSettings) validation(fs *pflag.FlagSet) (*validation, error) {
+	if err := checkWords("format", s.format, []string{"markdown", "json"}); err != nil {
+		return nil, err
+	}
+	c, err := s.load(fs, knownNames())
+	if err != nil {
+		return nil, err
+	}
+	if !c.simulated() {
+		return nil, usageError("leave [logs] out, or leave --config out for the built-in experiment",
+			"%s: a validation simulates its experiments, and this one reads logs", c.file.place("logs"))
+	}
+	if !fs.Changed("requests") && !c.file.defines("workload.requests") {
+		c.Workload.Requests = validateRequests
+	}
+	if s.days > 0 {
+		c.Design.Days = s.days
+	}
+	var errs manyErrors
+	atLeast := func(flag string, value, least int) {
+		if value < least {
+			errs = append(errs, usageError("", "--%s: %d is below %d", flag, value, least))
+		}
+	}
+	atLeast("experiments", s.experiments, 2)
+	atLeast("models", s.models, 1)
+	atLeast("days", s.days, 0)
+	atLeast("replicates", s.replicates, 100)
+	atLeast("ab-tests", s.abTests, 0)
+	if s.abTests > s.experiments {
+		errs = append(errs, usageError("", "--ab-tests: %d is more than the %d experiments", s.abTests, s.experiments))
+	}
+	if len(errs) > 0 {
+		return nil, &ExitError{Code: exitUsage, Err: errs}
+	}
+	if !fs.Changed("ab-tests") {
+		s.abTests = s.experiments / abShare
+	}
+	return newValidation(c, s.experiments, s.abTests, s.models, s.replicates)
+}
+
+// newValidation picks the models and the burn-ins.
+func newValidation(c config, experiments, abTests, models, replicates int) (*validation, error) {
+	plan, err := experiment.Draw(c.design(), c.arms())
+	if err != nil {
+		return nil, usageError("", "%w", err)
+	}
+	flows, err := experiment.ModelFlows(experiment.DriveConfig{Plan: plan, Scenario: c.Market.Scenario, Seed: c.Seed, Models: c.Workload.Models})
+	switch {
+	case errors.Is(err, experiment.ErrUnknownModel):
+		return nil, usageError("", "%s: %w", c.file.place("workload.models"), err)
+	case err != nil:
+		return nil, err
+	}
+	c.Workload.Models = nil
+	for _, f := range flows[max(0, len(flows)-models):] {
+		c.Workload.Models = append(c.Workload.Models, f.Model)
+	}
+	slices.Sort(c.Workload.Models)
+	v := &validation{config: c, experiments: experiments, abTests: abTests, options: c.analysis()}
+	v.options.SlotAdjustment, v.options.Threads, v.options.Replicates = false, 1, replicates
+	v.options.Others = otherKinds()
+	for _, m := range ingest.StatsMetrics() {
+		if m.Published {
+			v.metrics = append(v.metrics, m)
+		}
+	}
+	for _, b := range []time.Duration{0, time.Hour, 2 * time.Hour, c.Design.BurnIn} {
+		if b < c.Design.Block && !slices.Contains(v.burnIns, b) {
+			v.burnIns = append(v.burnIns, b)
+		}
+	}
+	slices.Sort(v.burnIns)
+	return v, nil
+}
+
+// validate runs the experiments side by side and counts.
+func (p *process) validate(ctx context.Context, v *validation, s *settings, command string) (reports.Validation, error) {
+	shown, log := p.newProgress(s)
+	threads := v.config.Threads
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	trials := make([]trial, v.experiments)
+	display := shown.begin("validate", "experiments")
+	display.set(0, int64(len(trials)))
+	var done atomic.Int64
+	group, inside := errgroup.WithContext(ctx)
+	group.SetLimit(threads)
+	for i := range trials {
+		group.Go(func() (err error) {
+			if err := inside.Err(); err != nil {
+				return err
+			}
+			if trials[i], err = v.run(inside, i); err != nil {
+				return fmt.Errorf("validate: experiment with seed %d: %w", v.config.Seed+uint64(i), err)
+			}
+			display.set(done.Add(1), int64(len(trials)))
+			return nil
+		})
+	}
+	err := group.Wait()
+	seconds := display.end()
+	if err != nil {
+		return reports.Validation{}, err
+	}
+	log.Info("validate", "experiments", len(trials), "seconds", hundredths(seconds))
+	return v.result(trials, command), nil
+}
+
+// result puts the counts of all metrics together.
+func (v *validation) result(trials []trial, command string) reports.Validation {
+	c := v.config
+	design := c.design()
+	r := reports.Validation{
+		SchemaVersion: reports.ValidationSchema, Scenario: c.scenarioName(), Arms: reports.Arms{Control: c.Arms.Control, Treatment: c.Arms.Treatment},
+		Experiments: v.experiments, ABTests: v.abTests, FirstSeed: c.Seed, Logged: c.Workload.Requests, Models: c.Workload.Models,
+		Days: design.Days, Pairs: design.Days * design.Slots() / 2, Block: int64(design.Block.Seconds()), BurnIn: int64(design.BurnIn.Seconds()),
+		Order: string(design.Order), Interval: v.options.Interval, Confidence: v.options.Confidence, Replicates: v.options.Replicates,
+		Weights: v.options.Weights, Command: command, Version: thisProgram().label(),
+	}
+	for i := range trials {
+		r.Requests += trials[i].requests
+	}
+	for m := range v.metrics {
+		r.Metrics = append(r.Metrics, v.tally(trials, m))
+	}
+	return r
+}
+
+// scenarioName is the scenario's name, also where the configuration leaves it to the default.
+func (c *config) scenarioName() string {
+	if c.Market.Scenario != "" {
+		return c.Market.Scenario
+	}
+	return experiment.Scenarios()[0].Name
+}
+
+// writeValidation prints the result or writes its files.
+func (p *process) writeValidation(v reports.Validation, s *validateSettings) error {
+	files, err := reports.RenderValidation(v)
+	if err != nil {
+		return err
+	}
+	if s.write == "" {
+		wanted := "validation.md"
+		if s.format == "json" {
+			wanted = "validation.json"
+		}
+		for _, f := range files {
+			if f.Name == wanted {
+				if _, err := p.stdout.Write(f.Bytes); err != nil {
+					return fmt.Errorf("write validation: %w", err)
+				}
+			}
+		}
+		return nil
+	}
+	if err := os.MkdirAll(s.write, 0o755); err != nil {
+		return fmt.Errorf("write validation: %w", err)
+	}
+	for _, f := range files {
+		path := filepath.Join(s.write, f.Name)
+		if err := renameio.WriteFile(path, f.Bytes, 0o644); err != nil {
+			return fmt.Errorf("write validation: %w", err)
+		}
+		if _, err := fmt.Fprintln(p.stdout, path); err != nil {
+			return fmt.Errorf("write validation: %w", err)
+		}
+	}
+	return nil
+}
