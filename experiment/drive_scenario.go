@@ -18,27 +18,61 @@ var ErrUnknownModel = errors.New("unknown model")
 
 // Scenario is a world to run an experiment in.
 type Scenario struct {
-	Name     string
-	Purpose  string // one line: what it is for
-	Models   int    // the models with the most endpoints take part, so many
-	Attempts int    // endpoints that a request tries at most
-	Market   market.Params
-	Workload workload.Params
-	Router   router.Config
+	Name      string
+	Purpose   string // one line: what it is for
+	Models    int    // the models with the most endpoints take part, so many
+	Endpoints int    // only the cheapest so many endpoints of a model take part; 0 = all
+	Attempts  int    // endpoints that a request tries at most
+	SameArms  bool   // both arms use the control's policy
+	Market    market.Params
+	Workload  workload.Params
+	Router    router.Config
 }
 
-// Scenarios returns all scenarios; the first is the default.
+// Scenarios returns all scenarios; the first is the default, and the others differ from it only in what their purpose says.
 func Scenarios() []Scenario {
-	week := Scenario{
-		Name:     "openrouter-week",
-		Purpose:  "a week of 24 million requests calibrated to the published result table",
-		Models:   20,
-		Attempts: 8,
-		Market:   market.DefaultParams(),
-		Workload: workload.DefaultParams(),
-		Router:   router.DefaultConfig(),
+	variant := func(name, purpose string, change func(*Scenario)) Scenario {
+		s := Scenario{Models: 20, Attempts: 8, Market: market.DefaultParams(), Workload: workload.DefaultParams(), Router: calibratedRouter()}
+		s.Name, s.Purpose = name, purpose
+		change(&s)
+		return s
 	}
-	return []Scenario{week}
+	return []Scenario{
+		variant("openrouter-week", "a week of 24 million requests, calibrated to the published result table", func(*Scenario) {}),
+		variant("price-games", "a third of the endpoints look cheap by their input price and are dear by output and cache: does a router fall for it?", func(s *Scenario) {
+			s.Market.PriceGames = 0.33
+		}),
+		variant("outage", "long outages of whole failure domains, in all models at once: does traffic leave in time and come back?", func(s *Scenario) {
+			s.Market.DomainOutage = market.Spells{EveryH: 20, MedianMin: 60, Sigma: 0.8, Lo: 0.6, Hi: 1}
+		}),
+		variant("whale", "one client rules each big model and comes in bursts, against quotas of requests per minute: learned caps under stress", func(s *Scenario) {
+			s.Workload.PeakToMean, s.Workload.MaxCV = 6, 4
+			s.Workload.Whale = 3
+			s.Market.QuotaShare = 0.3
+		}),
+		variant("flash-crowd", "three spells of two to four times the volume in all models: what breaks first?", func(s *Scenario) {
+			s.Workload.Flash = []workload.Flash{{StartH: 28, Hours: 2, Factor: 4}, {StartH: 76.5, Hours: 4, Factor: 2.5}, {StartH: 130, Hours: 6, Factor: 2}}
+		}),
+		variant("slow-recovery", "long agent loops and a router with a long memory: carry-over that outlives a burn-in of one hour", func(s *Scenario) {
+			s.Workload.AgentShare, s.Workload.AgentTurns, s.Workload.AgentGapS = 0.01, 150, 25
+			s.Router.Telemetry.Memory, s.Router.Telemetry.PriceMemory = 60*router.Minute, 240*router.Minute
+			s.Router.Cap.Regrow, s.Router.Cap.MaxGrowth, s.Router.Cap.Drift = 240*router.Minute, 0.01, 0.002
+			s.Market.Regime = market.Spells{EveryH: 30, MedianMin: 240, Sigma: 0.5, Lo: 0.6, Hi: 2}
+		}),
+		variant("batch", "endpoints that differ in price but not in speed or reliability: paying more buys nothing, so the new router should not pay", func(s *Scenario) {
+			s.Market.SpeedSpread = 0
+			s.Market.BackgroundSpread, s.Market.BackgroundCheap, s.Market.ErrorSigma = 0, 0, 0
+			s.Market.Storm, s.Market.Slow = market.Spells{}, market.Spells{}
+			s.Workload.SingleShare, s.Workload.AgentShare = 1, 0
+		}),
+		variant("single-provider", "one endpoint per model: no choice, so no effect may be found", func(s *Scenario) {
+			s.Endpoints = 1
+			s.Market.Headroom *= 4
+		}),
+		variant("a-a", "both arms run the control's policy: every difference found is a false alarm", func(s *Scenario) {
+			s.SameArms = true
+		}),
+	}
 }
 
 // ScenarioByName returns the scenario of that name; "" is the default one.
@@ -52,4 +86,12 @@ func ScenarioByName(name string) (Scenario, error) {
 		names[i] = s.Name
 	}
 	return Scenario{}, fmt.Errorf("%w %q (known: %s)", ErrUnknownScenario, name, strings.Join(names, ", "))
+}
+
+// calibratedRouter is the default router with the wait rates that meet the published effects in the default market.
+// The rates of the production router are not published.
+func calibratedRouter() router.Config {
+	c := router.DefaultConfig()
+	c.Cost.Throughput, c.Cost.TTFT = 0.37, 0.55
+	return c
 }

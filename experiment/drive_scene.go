@@ -109,6 +109,12 @@ func (s *scene) pickModels() ([][]market.Offer, error) {
 		return one
 	})
 	slices.SortStableFunc(groups, func(a, b []market.Offer) int { return cmp.Compare(len(b), len(a)) })
+	if keep := s.scenario.Endpoints; keep > 0 {
+		for i, g := range groups {
+			g = slices.SortedStableFunc(slices.Values(g), byInput)
+			groups[i] = g[:min(keep, len(g))]
+		}
+	}
 	for _, g := range groups[min(s.scenario.Models, len(groups)):] {
 		s.skipped = append(s.skipped, fmt.Sprintf("model %s: not among the %d models with the most endpoints", g[0].Model, s.scenario.Models))
 	}

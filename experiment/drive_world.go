@@ -109,6 +109,9 @@ func (s *scene) newWorld(j job, log *rowLog) (*world, error) {
 
 // use makes the policy of an arm decide from now on. Nothing else changes.
 func (w *world) use(arm string) error {
+	if w.scene.scenario.SameArms {
+		arm = w.scene.plan.Arms.Control
+	}
 	if arm == w.policy {
 		return nil
 	}

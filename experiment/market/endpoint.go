@@ -24,6 +24,7 @@ type Endpoint struct {
 	background    float64 // mean of other customers' load
 	limit         float64 // load above which it answers 429
 	rejectSeconds float64 // mean beyond the least
+	quota         int32   // requests per minute; 0 = no quota
 
 	// State now.
 	inFlight int32
@@ -32,8 +33,11 @@ type Endpoint struct {
 	storm    float64 // chance of a 429 in a storm
 	slow     float64 // factor on latency
 	outage   float64 // chance of an error in an outage
+	regime   float64 // factor on its times
+	minute   int64   // of the quota
+	used     int32   // of the quota in that minute
 
-	storms, slows, outages, providerOutages timeline
+	storms, slows, outages, providerOutages, domainOutages, regimes timeline
 }
 
 // InFlight is the number of our requests that the endpoint is serving or holding in its queue.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"switchback/experiment/prices"
 	"switchback/experiment/random"
@@ -102,7 +103,8 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 	build := random.New(b.seed, "market", "build", model)
 	roomy := p.Headroom * math.Exp(p.ModelSigma*b.tables.normal.Draw(&build)) * math.Pow(2/d.Flow, p.SmallModels)
 	busy := p.Background * math.Exp(p.BackgroundModel*b.tables.normal.Draw(&build))
-	medianIn, medianOut := medianPrices(offers)
+	medianIn, medianOut := medians(offers, func(o *Offer) (float64, float64) { return float64(o.Price.Input), float64(o.Price.Output) })
+	medianLatency, medianRate := medians(offers, func(o *Offer) (float64, float64) { return o.LatencyMS, o.Throughput })
 	cheap := 0.0 // Σ 1/price², for the endpoints' expected parts
 	for i := range m.Endpoints {
 		e := &m.Endpoints[i]
@@ -113,6 +115,8 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 	medianPrice := math.Round(p.PriceScale * medianIn)
 	for i := range m.Endpoints {
 		e := &m.Endpoints[i]
+		e.ttft = shrunk(e.Offer.LatencyMS, medianLatency, p.SpeedSpread) / 1000 * p.LatencyScale
+		e.tokenSeconds = 1 / (shrunk(e.Offer.Throughput, medianRate, p.SpeedSpread) * p.ThroughputScale)
 		b.furnish(e, model)
 		duration := e.ttft + d.MeanInput/p.PrefillRate + d.MeanOutput*e.tokenSeconds
 		part := 0.5/float64(len(offers)) + 0.5*math.Pow(float64(e.Price.Input), -2)/cheap
@@ -120,6 +124,9 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 		e.background = min(mostBackground, busy*math.Exp(p.BackgroundSpread*b.tables.normal.Draw(&build))*cheapness)
 		own := roomy * math.Exp(p.EndpointSigma*b.tables.normal.Draw(&build))
 		e.Slots = math.Max(p.LeastSlots, d.Flow*duration*part*own)
+		if limits := random.New(b.seed, "market", "quota", model, e.Offer.Slug); limits.Chance(p.QuotaShare) {
+			e.quota = int32(math.Ceil(60 * d.Flow * part * p.QuotaFlow))
+		}
 	}
 	for i := range m.Endpoints {
 		m.Endpoints[i].drift = b.tables.normal.Draw(&m.drift)
@@ -128,10 +135,13 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 	return m, nil
 }
 
+// shrunk moves a value towards the median: its logarithm keeps the given share of the distance.
+func shrunk(v, median, share float64) float64 { return median * math.Pow(v/median, share) }
+
 // price scales a list price, and shrinks its distance from the model's median.
 func (p *Params) price(list prices.Price, medianIn, medianOut float64) prices.Price {
 	scale := func(rate prices.Rate, median float64) prices.Rate {
-		return prices.Rate(math.Round(p.PriceScale * median * math.Pow(float64(rate)/median, p.PriceSpread)))
+		return prices.Rate(math.Round(p.PriceScale * shrunk(float64(rate), median, p.PriceSpread)))
 	}
 	q := prices.Price{Input: scale(list.Input, medianIn), Output: scale(list.Output, medianOut)}
 	q.CacheWrite = q.Input
@@ -143,23 +153,22 @@ func (p *Params) price(list prices.Price, medianIn, medianOut float64) prices.Pr
 	return q
 }
 
-func medianPrices(offers []Offer) (input, output float64) {
-	in, out := make([]float64, len(offers)), make([]float64, len(offers))
-	for i, o := range offers {
-		in[i], out[i] = float64(o.Price.Input), float64(o.Price.Output)
+// medians returns the medians of two values of the offers; the two middle ones are averaged geometrically.
+func medians(offers []Offer, of func(*Offer) (float64, float64)) (first, second float64) {
+	x, y := make([]float64, len(offers)), make([]float64, len(offers))
+	for i := range offers {
+		x[i], y[i] = of(&offers[i])
 	}
-	slices.Sort(in)
-	slices.Sort(out)
+	slices.Sort(x)
+	slices.Sort(y)
 	middle := func(v []float64) float64 { return math.Sqrt(v[(len(v)-1)/2] * v[len(v)/2]) }
-	return middle(in), middle(out)
+	return middle(x), middle(y)
 }
 
 // furnish draws what the offer does not state, from a stream of the endpoint's own.
 func (b *Builder) furnish(e *Endpoint, model string) {
 	p, t := &b.params, &b.tables
 	rng := random.New(b.seed, "market", "endpoint", model, e.Offer.Slug)
-	e.ttft = e.Offer.LatencyMS / 1000 * p.LatencyScale
-	e.tokenSeconds = 1 / (e.Offer.Throughput * p.ThroughputScale)
 	e.errors = math.Min(0.35, p.ErrorMean*math.Exp(p.ErrorSigma*t.normal.Draw(&rng)-p.ErrorSigma*p.ErrorSigma/2))
 	e.hang = p.HangS
 	if p.ErrorMean > 0 {
@@ -181,11 +190,17 @@ func (b *Builder) furnish(e *Endpoint, model string) {
 	}
 	provider := random.New(b.seed, "market", "provider", e.Offer.Provider)
 	e.cancelBilled = provider.Chance(p.CancelBilled)
-	e.slow = 1
+	if extra := random.New(b.seed, "market", "price games", model, e.Offer.Slug); extra.Chance(p.PriceGames) {
+		e.Price.Input, e.Price.Output = (e.Price.Input+1)/2, e.Price.Output*2
+		e.Price.CacheRead, e.Price.CacheWrite, e.Price.CacheReadKnown = e.Price.Input, e.Price.Input, false
+	}
 	stream := func(kind string) random.Stream { return random.New(b.seed, "market", kind, model, e.Offer.Slug) }
 	e.storms = drawTimeline(p.Storm, b.horizon, stream("storm"), t)
 	e.slows = drawTimeline(p.Slow, b.horizon, stream("slow"), t)
 	e.outages = drawTimeline(p.Outage, b.horizon, stream("outage"), t)
+	e.regimes = drawTimeline(p.Regime, b.horizon, stream("regime"), t)
+	domain := strconv.Itoa(provider.IntN(p.Domains))
+	e.domainOutages = drawTimeline(p.DomainOutage, b.horizon, random.New(b.seed, "market", "domain outage", domain), t)
 	e.providerOutages = drawTimeline(p.ProviderOutage, b.horizon, random.New(b.seed, "market", "provider outage", e.Offer.Provider), t)
 }
 
@@ -200,6 +215,7 @@ func (m *Market) Tick(now int64) {
 		e.load = e.background * wave * m.tables.drifted(e.drift)
 		e.storm = e.storms.severity(now, 0)
 		e.slow = e.slows.severity(now, 1)
-		e.outage = max(e.outages.severity(now, 0), e.providerOutages.severity(now, 0))
+		e.outage = max(e.outages.severity(now, 0), e.providerOutages.severity(now, 0), e.domainOutages.severity(now, 0))
+		e.regime = e.regimes.severity(now, 1)
 	}
 }

@@ -12,6 +12,8 @@ type Params struct {
 	PriceSpread     float64 // logarithms of a model's list prices are shrunk to their median by it, in [0, 1]
 	LatencyScale    float64 // published median latencies are multiplied by it
 	ThroughputScale float64 // published median throughputs are multiplied by it: an unloaded endpoint is faster
+	SpeedSpread     float64 // logarithms of a model's latencies and throughputs are shrunk to their median by it, in [0, 1]
+	PriceGames      float64 // share of the endpoints that halve the price of input, double that of output and give no cache discount
 
 	// Capacity.
 	Headroom         float64 // places of an endpoint relative to its expected part of the model's flow
@@ -32,6 +34,8 @@ type Params struct {
 	QueueWaitS       float64 // seconds that a request waits at load 2 (in proportion to the load above 1)
 	RejectS          float64 // mean seconds until a 429, beside a least of 0.08 s
 	QueueRejectRatio float64 // a queueing endpoint's 429 comes this times later
+	QuotaShare       float64 // share of the endpoints with a fixed quota of requests per minute …
+	QuotaFlow        float64 // … of this times their expected part of the model's mean flow
 	RetryAfterShare  float64 // share of the 429s that state a Retry-After of 2 to 10 s
 
 	// Speed.
@@ -52,6 +56,9 @@ type Params struct {
 	Slow           Spells // slow spells; severity = factor on latency
 	Outage         Spells // of one endpoint; severity = chance of an error
 	ProviderOutage Spells // of all endpoints of one provider, in all models
+	DomainOutage   Spells // of all providers in one failure domain, such as a cloud region
+	Domains        int    // number of failure domains, over which the providers are spread
+	Regime         Spells // regime shifts; severity = factor on the time to first token and the time per token while it lasts
 	ErrorMean      float64
 	ErrorSigma     float64 // log standard deviation of the base error rate between endpoints
 	QuickErrors    float64 // share of the errors that come quickly
@@ -81,8 +88,9 @@ func DefaultParams() Params {
 	return Params{
 		PriceScale:      1.6,
 		PriceSpread:     0.76,
-		LatencyScale:    0.78,
-		ThroughputScale: 2.53,
+		LatencyScale:    0.765,
+		ThroughputScale: 2.47,
+		SpeedSpread:     1,
 
 		Headroom:         40,
 		ModelSigma:       0.5,
@@ -100,31 +108,33 @@ func DefaultParams() Params {
 		QueueShare:       0.5,
 		QueueLimit:       1.35,
 		QueueWaitS:       6,
-		RejectS:          1.2,
-		QueueRejectRatio: 3,
+		RejectS:          1.15,
+		QueueRejectRatio: 2.6,
+		QuotaFlow:        3,
 		RetryAfterShare:  0.3,
 
 		TTFTSigma:    0.75,
-		TTFTLoad:     1.3,
+		TTFTLoad:     1.45,
 		PrefillRate:  15_000,
-		TailShare:    0.011,
+		TailShare:    0.014,
 		TailSlope:    1.6,
 		DecodeSigma:  0.25,
-		DecodeLoad:   0.45,
+		DecodeLoad:   0.35,
 		LoadCeiling:  1.2,
 		MidstreamOf:  0.02,
 		ToolErrorBad: 0.02,
 		ToolSigma:    1,
 
 		Storm:          Spells{EveryH: 15, MedianMin: 9, Sigma: 0.8, Lo: 0.4, Hi: 0.88},
-		Slow:           Spells{EveryH: 40, MedianMin: 42, Sigma: 0.8, Lo: 1.7, Hi: 5.2},
+		Slow:           Spells{EveryH: 40, MedianMin: 42, Sigma: 0.8, Lo: 1.7, Hi: 4.2},
 		Outage:         Spells{EveryH: 90, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
 		ProviderOutage: Spells{EveryH: 90, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
-		ErrorMean:      0.038,
+		Domains:        6,
+		ErrorMean:      0.041,
 		ErrorSigma:     1.3,
 		QuickErrors:    0.65,
 		QuickErrorS:    1,
-		HangS:          5,
+		HangS:          4.8,
 		HangWithErrors: 1,
 
 		CacheShare:    0.75,
@@ -144,9 +154,7 @@ func (p Params) Validate() error {
 			problems = append(problems, fmt.Errorf("market %s: %v is not %s", name, v, want))
 		}
 	}
-	above0 := map[string]float64{} // checked in the order below
-	order := []string{}
-	positive := func(name string, v float64) { above0[name] = v; order = append(order, name) }
+	positive := func(name string, v float64) { check(v > 0, name, v, "above 0") }
 	positive("price scale", p.PriceScale)
 	positive("latency scale", p.LatencyScale)
 	positive("throughput scale", p.ThroughputScale)
@@ -157,14 +165,13 @@ func (p Params) Validate() error {
 	positive("prefill rate", p.PrefillRate)
 	positive("load ceiling", p.LoadCeiling)
 	positive("cache minutes", p.CacheMinutes)
-	for _, name := range order {
-		check(above0[name] > 0, name, above0[name], "above 0")
-	}
+	positive("quota", p.QuotaFlow)
+	positive("failure domains", float64(p.Domains))
 	for _, c := range []struct {
 		name string
 		v    float64
 	}{
-		{"price spread", p.PriceSpread}, {"queue share", p.QueueShare}, {"retry-after share", p.RetryAfterShare}, {"tail share", p.TailShare},
+		{"price spread", p.PriceSpread}, {"speed spread", p.SpeedSpread}, {"price games", p.PriceGames}, {"quota share", p.QuotaShare}, {"queue share", p.QueueShare}, {"retry-after share", p.RetryAfterShare}, {"tail share", p.TailShare},
 		{"mid-stream share", p.MidstreamOf}, {"tool errors", p.ToolErrorBad}, {"error mean", p.ErrorMean}, {"quick errors", p.QuickErrors},
 		{"cache share", p.CacheShare}, {"cache hit (low)", p.CacheHitLo}, {"cache hit (high)", p.CacheHitHi}, {"usual discount", p.UsualDiscount},
 		{"cancel billed", p.CancelBilled}, {"background wave", p.BackgroundWave},
@@ -188,7 +195,8 @@ func (p Params) Validate() error {
 		name   string
 		spells Spells
 		most   float64
-	}{{"storm", p.Storm, 1}, {"slow", p.Slow, math.Inf(1)}, {"outage", p.Outage, 1}, {"provider outage", p.ProviderOutage, 1}} {
+	}{{"storm", p.Storm, 1}, {"slow", p.Slow, math.Inf(1)}, {"outage", p.Outage, 1}, {"provider outage", p.ProviderOutage, 1},
+		{"domain outage", p.DomainOutage, 1}, {"regime", p.Regime, math.Inf(1)}} {
 		check(s.spells.EveryH >= 0, s.name+" interval", s.spells.EveryH, "at least 0")
 		check(s.spells.EveryH == 0 || s.spells.MedianMin > 0, s.name+" length", s.spells.MedianMin, "above 0")
 		check(s.spells.Sigma >= 0, s.name+" sigma", s.spells.Sigma, "at least 0")

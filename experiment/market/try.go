@@ -41,6 +41,9 @@ const (
 func (m *Market) Try(at int32, w Work, cache *Cache, now int64) Answer {
 	e, p, t, rng := &m.Endpoints[at], &m.params, m.tables, &m.attempt
 	load := e.load + float64(e.inFlight+1)/e.Slots
+	if e.overQuota(now) {
+		return Answer{Kind: RateLimited, Duration: micros(leastReject), RetryAfter: quotaWindow - now%quotaWindow}
+	}
 	if load > e.limit || e.storm > 0 && rng.Chance(e.storm) {
 		a := Answer{Kind: RateLimited, Duration: micros(leastReject + e.rejectSeconds*t.expo.Draw(rng))}
 		if p.RetryAfterShare > 0 && rng.Chance(p.RetryAfterShare) {
@@ -73,6 +76,10 @@ func (m *Market) Try(at int32, w Work, cache *Cache, now int64) Answer {
 	if e.slow != 1 {
 		perToken *= math.Sqrt(e.slow)
 	}
+	if e.regime != 1 {
+		ttft *= e.regime
+		perToken *= e.regime
+	}
 	if broken {
 		a.Kind = Broken
 		a.Output = int32(float64(w.Output) * rng.Float64())
@@ -80,6 +87,21 @@ func (m *Market) Try(at int32, w Work, cache *Cache, now int64) Answer {
 	a.TTFT = micros(ttft)
 	a.Duration = a.TTFT + micros(perToken*float64(a.Output))
 	return a
+}
+
+// quotaWindow is the length of the fixed windows over which a quota counts, µs.
+const quotaWindow = 60_000_000
+
+// overQuota counts a request against the endpoint's quota and reports whether the quota of the minute is used up.
+func (e *Endpoint) overQuota(now int64) bool {
+	if e.quota == 0 {
+		return false
+	}
+	if minute := now / quotaWindow; minute != e.minute {
+		e.minute, e.used = minute, 0
+	}
+	e.used++
+	return e.used > e.quota
 }
 
 // fail ends an attempt with an error before the first token.

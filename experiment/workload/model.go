@@ -188,6 +188,7 @@ func (m *Model) addClients(parts []source, cellOf map[*Client][]int32, p Params)
 func (w *Workload) scaleFlow(p Params) {
 	total := 0.0
 	for i := range w.Models {
+		w.Models[i].feedWhale(p.Whale)
 		w.Models[i].cutPeaks(p.PeakToMean)
 		total += w.Models[i].weekShare()
 	}
@@ -265,7 +266,7 @@ func (m *Model) cutPeaks(multiple float64) {
 }
 
 // whale is the client with the most traffic and its share of the model's, in the first week.
-func (m *Model) whale() (id string, share float64) {
+func (m *Model) whale() (at int, share float64) {
 	total := m.weekShare()
 	for i := range m.clients {
 		c := &m.clients[i]
@@ -274,8 +275,19 @@ func (m *Model) whale() (id string, share float64) {
 			sum += float64(c.rate[w%len(c.rate)])
 		}
 		if sum/total > share {
-			id, share = m.ClientIDs[i], sum/total
+			at, share = i, sum/total
 		}
 	}
-	return id, share
+	return at, share
+}
+
+// feedWhale multiplies the traffic of the largest client.
+func (m *Model) feedWhale(factor float64) {
+	if factor == 1 {
+		return
+	}
+	at, _ := m.whale()
+	for w := range m.clients[at].rate {
+		m.clients[at].rate[w] *= float32(factor)
+	}
 }

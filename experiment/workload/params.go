@@ -12,6 +12,7 @@ type Params struct {
 	ModelSkew       float64 // exponent of the Zipf law of the models' flows, ≥ 0
 	PeakToMean      float64 // a model's 10-minute flow is cut at this multiple of its mean, > 1
 	MaxCV           float64 // burstiness of a client's starts is cut here; 1 is Poisson-like, ≥ 0.5
+	Whale           float64 // the largest client of each model sends this times its share; 1 = as recorded
 	Flash           []Flash // extra volume, as a flash crowd brings it
 
 	SingleShare  float64 // share of the conversations with one turn
@@ -61,6 +62,7 @@ func DefaultParams() Params {
 		ModelSkew:       0.9,
 		PeakToMean:      2.5,
 		MaxCV:           2,
+		Whale:           1,
 
 		SingleShare:  0.5,
 		ChatTurns:    4,
@@ -114,6 +116,7 @@ func (p Params) Validate() error {
 	atLeast("model skew", p.ModelSkew, 0)
 	check(p.PeakToMean > 1, "peak to mean", p.PeakToMean, "above 1")
 	atLeast("max cv", p.MaxCV, 0.5)
+	positive("whale", p.Whale)
 	for _, f := range p.Flash {
 		positive("flash factor", f.Factor)
 		positive("flash hours", f.Hours)

@@ -60,8 +60,8 @@ func TestClientsStayWholeAndPeaksAreCut(t *testing.T) {
 		if m.PeakFlow > m.Flow*p.PeakToMean*1.05 {
 			t.Errorf("model %s: peak %.3g requests/s is over %v times the mean %.3g", m.Name, m.PeakFlow, p.PeakToMean, m.Flow)
 		}
-		id, share := m.whale()
-		t.Logf("model %s: %.2f requests/s, peak ×%.2f, %d clients, largest %s %.0f %%, %.0f in, %.0f out", m.Name, m.Flow, m.PeakFlow/m.Flow, len(m.clients), id, 100*share,
+		at, share := m.whale()
+		t.Logf("model %s: %.2f requests/s, peak ×%.2f, %d clients, largest %s %.0f %%, %.0f in, %.0f out", m.Name, m.Flow, m.PeakFlow/m.Flow, len(m.clients), m.ClientIDs[at], 100*share,
 			m.MeanInput, m.MeanOutput)
 	}
 	traces, err := Traces()
