@@ -57,6 +57,7 @@ type Options struct {
 	Weights        string   // equal, traffic
 	SlotAdjustment bool     // headline interval from the slot-adjusted estimate
 	Order          string   // set that the schedule was drawn from: slot-balanced, day-balanced, coin, alternating; "" = unknown, no p-value
+	Days           int      // length of the design, of which the pairs may be a part so far; 0: as long as the pairs
 	Seed           uint64
 	Threads        int       // ≤ 0: all processors; never changes a result
 	Looks          []float64 // looks so far at an unfinished experiment, as shares of the planned pairs; the last is now; empty: one look

@@ -125,7 +125,7 @@ func newAnalysis(ctx context.Context, src Source, pairs []Pair, opts Options) (*
 		}
 	}
 	if opts.Order != "" && opts.Order != orderAlternating && n > 0 {
-		if a.swaps, err = swapSets(opts.Order, opts.Seed, a.models, pairs, opts.Replicates); err != nil {
+		if a.swaps, err = swapSets(opts, a.models, pairs); err != nil {
 			return nil, err
 		}
 		if len(a.swaps) > 0 {

@@ -34,9 +34,10 @@ type assignments struct {
 
 // newAssignments returns the set that a model's schedule was drawn from and checks that the schedule is a member.
 //
-// A balanced group that lost pairs (a daily position with fewer days than the others, a day with fewer pairs) may have
-// any count; it is then held at its observed count, which is valid given the pairs that were lost.
-func newAssignments(order, model string, pairs []Pair) (*assignments, error) {
+// A balanced group that lacks pairs (a daily position with fewer days than the others or than the design, a day with
+// fewer pairs) may have any count; it is then held at its observed count, which is valid given the pairs that are there.
+// days is the length of the design, 0 when the pairs show it.
+func newAssignments(order, model string, pairs []Pair, days int) (*assignments, error) {
 	set := &assignments{observed: make([]bool, len(pairs))}
 	key := func(Pair) int { return 0 }
 	switch order {
@@ -67,6 +68,9 @@ func newAssignments(order, model string, pairs []Pair) (*assignments, error) {
 		return set, nil
 	}
 	full := 0
+	if order == orderSlotBalanced {
+		full = days
+	}
 	for _, g := range set.groups {
 		full = max(full, len(g.pairs))
 	}

@@ -92,33 +92,33 @@ func jackknifeSet(pairs int) *drawSet {
 // swapSets returns the draws that swap the arms of pairs, by model; models with the same schedule share them, as
 // their arms are swapped together. The other members of a set of at most maxEnumerated are enumerated, else drawn;
 // schedules of their own are drawn independently, model by model.
-func swapSets(order string, seed uint64, models []string, pairs []Pair, draws int) ([]*drawSet, error) {
+func swapSets(o Options, models []string, pairs []Pair) ([]*drawSet, error) {
 	var shared *drawSet // of the models without a schedule of their own
 	perModel := slices.ContainsFunc(pairs, func(p Pair) bool { return len(p.FirstByModel) > 0 })
 	if !perModel {
-		set, err := newAssignments(order, "", pairs)
+		set, err := newAssignments(o.Order, "", pairs, o.Days)
 		if err != nil {
 			return nil, err
 		}
 		if set.size() <= maxEnumerated {
 			shared = enumeratedSwaps(set)
 		} else {
-			shared = sampledSwaps(set, newStream(seed, "swaps"), draws)
+			shared = sampledSwaps(set, newStream(o.Seed, "swaps"), o.Replicates)
 		}
 		return slices.Repeat([]*drawSet{shared}, len(models)), nil
 	}
 	var sets []*drawSet
 	for _, model := range models {
-		set, err := newAssignments(order, model, pairs)
+		set, err := newAssignments(o.Order, model, pairs, o.Days)
 		if err != nil {
 			return nil, fmt.Errorf("model %s: %w", model, err)
 		}
 		if slices.ContainsFunc(pairs, func(p Pair) bool { _, own := p.FirstByModel[model]; return own }) {
-			sets = append(sets, sampledSwaps(set, newStream(seed, "swaps of "+model), draws))
+			sets = append(sets, sampledSwaps(set, newStream(o.Seed, "swaps of "+model), o.Replicates))
 			continue
 		}
 		if shared == nil {
-			shared = sampledSwaps(set, newStream(seed, "swaps"), draws)
+			shared = sampledSwaps(set, newStream(o.Seed, "swaps"), o.Replicates)
 		}
 		sets = append(sets, shared)
 	}

@@ -15,7 +15,7 @@ func Draws(half bool, seed uint64, pairs, draws int) [][]uint32 {
 
 // SetSize returns the number of members of an order's set.
 func SetSize(order string, pairs []Pair) (float64, error) {
-	set, err := newAssignments(order, "", pairs)
+	set, err := newAssignments(order, "", pairs, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -55,10 +55,13 @@ func (r replicates) at(p float64) float64 {
 }
 
 // sd returns the standard deviation of the finite values.
-func (r replicates) sd() float64 {
-	finite := make([]float64, 0, len(r.sorted))
-	for _, v := range r.sorted {
-		if !math.IsInf(v, 0) {
+func (r replicates) sd() float64 { return finiteSD(r.sorted) }
+
+// finiteSD returns the standard deviation of the finite values, NaN below two of them.
+func finiteSD(values []float64) float64 {
+	finite := make([]float64, 0, len(values))
+	for _, v := range values {
+		if !math.IsInf(v, 0) && !math.IsNaN(v) {
 			finite = append(finite, v)
 		}
 	}

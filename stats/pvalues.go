@@ -110,7 +110,7 @@ func simultaneous(points []float64, boots [][]float64, n int, confidence float64
 		return half
 	}
 	for j, b := range boots {
-		half[j] = newReplicates(b, 0).sd() * math.Sqrt(float64(n)/float64(n-1))
+		half[j] = finiteSD(b) * math.Sqrt(float64(n)/float64(n-1))
 	}
 	highest := make([]float64, len(boots[0]))
 	for d := range highest {

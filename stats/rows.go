@@ -3,6 +3,8 @@ package stats
 import (
 	"context"
 	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
@@ -137,7 +139,7 @@ func (r *row) beside(e *Estimate, relative evidence) {
 		}
 		e.Others[kind] = expBounds(relative.interval(kind, opts.tail()))
 	}
-	e.TwoWay = expBounds(r.twoWay())
+	e.TwoWay = expBounds(r.twoWay(relative))
 	e.PValue = number(swapP(relative.point, r.effects[setSwaps].log))
 	if relative.n >= 2 && relative.bootstrap.usable {
 		tail := opts.tail()
@@ -271,30 +273,34 @@ func (r *row) studentize(relative, absolute *evidence) {
 	relative.studentSE, absolute.studentSE = se(r.a.sets[setPoint], 0)
 }
 
-// twoWay returns an interval of the log effect on models like these: pairs and models are resampled independently
-// (the pigeonhole bootstrap, Owen 2007), tails expanded for the smaller of both numbers.
-func (r *row) twoWay() (lo, hi float64) {
+// twoWay returns an interval of the log effect on models like these, whose own effects vary too: the variance over pairs
+// plus that over models, less what both count (Cameron, Gelbach and Miller 2011), with Student's t for the smaller of both
+// numbers.
+func (r *row) twoWay(relative evidence) (lo, hi float64) {
 	shares := r.scope.blend.ratios
 	n := min(r.scope.pairs, len(shares))
-	if n < 2 {
+	if n < 2 || !relative.bootstrap.usable {
 		return math.NaN(), math.NaN()
 	}
-	boot := r.models[setBootstrap]
-	random := newStream(r.a.opts.Seed, "models")
-	values := make([]float64, r.a.sets[setBootstrap].n)
-	for d := range values {
-		rng := random.at(d)
-		sum, weight := 0.0, 0.0
-		for range shares {
-			s := shares[rng.IntN(len(shares))]
-			sum += s.weight * (boot[s.model].log[1][d] - boot[s.model].log[0][d])
-			weight += s.weight
+	point, boot := r.models[setPoint], r.models[setBootstrap]
+	var models, both float64
+	for _, s := range shares {
+		effects := make([]float64, len(boot[s.model].log[0]))
+		for d := range effects {
+			effects[d] = boot[s.model].log[1][d] - boot[s.model].log[0][d]
 		}
-		values[d] = sum / weight
+		sd := finiteSD(effects)
+		deviation := point[s.model].log[1][0] - point[s.model].log[0][0] - relative.point
+		both += s.weight * s.weight * sd * sd
+		models += s.weight * s.weight * deviation * deviation
 	}
-	e := evidence{point: r.effects[setPoint].log[0], n: n, bootstrap: newReplicates(values, 0)}
-	lo, hi = e.interval(IntervalExpanded, r.a.opts.tail())
-	return lo, hi
+	m, p := float64(len(shares)), float64(r.scope.pairs)
+	models *= m / (m - 1)
+	pairs := relative.bootstrap.sd() * relative.bootstrap.sd() * p / (p - 1)
+	both *= p / (p - 1)
+	variance := math.Max(pairs+models-both, math.Max(pairs, models))
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1-r.a.opts.tail()) * math.Sqrt(variance)
+	return relative.point - half, relative.point + half
 }
 
 // number returns a pointer to v, nil when v is not finite.
