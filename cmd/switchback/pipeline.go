@@ -96,8 +96,9 @@ func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment
 		return e, err
 	}
 	err = j.stage("analyse", "metrics", func(*stage) (int64, error) {
-		metrics := ingest.StatsMetrics()
-		e.found, err = stats.Analyze(ctx, source, metrics, pairs, j.config.analysis())
+		metrics, options := ingest.StatsMetrics(), j.config.analysis()
+		options.Days = daysOf(plan)
+		e.found, err = stats.Analyze(ctx, source, metrics, pairs, options)
 		return int64(len(metrics)), err
 	})
 	return e, errors.Join(err, source.Close())
@@ -111,6 +112,15 @@ func (c *config) analysis() stats.Options {
 		SlotAdjustment: a.SlotAdjustment == "on", Order: c.Design.Order, Seed: c.Seed, Threads: c.Threads,
 		MinPairs: a.MinPairs, MinRows: a.MinRows,
 	}
+}
+
+// daysOf is the length of a plan in days, from its first block to its last.
+func daysOf(plan experiment.Plan) int {
+	days := 0
+	for _, b := range plan.Blocks {
+		days = max(days, b.Day)
+	}
+	return days
 }
 
 // maxMismatch is the share of rows whose own label may disagree with the schedule.
