@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"switchback/experiment/workload"
 )
 
 // Worlds that a drive can run. All use the same arrivals, token lengths and incidents.
@@ -36,6 +38,7 @@ type DriveConfig struct {
 	Seed        uint64                  // of every random stream
 	Threads     int                     // ≤ 0: all processors; never changes a result
 	Models      []string                // only these models of the scenario, with unchanged flow; empty: all
+	Replay      []workload.Recorded     // requests to replay instead of the scenario's workload; nil: none
 	Progress    func(done, total int64) // requests so far and expected, from any goroutine, about once per virtual hour of a model; may be nil
 }
 
@@ -134,3 +137,16 @@ func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) er
 
 // microsSince is the time from the start of the experiment in µs.
 func microsSince(start, t time.Time) int64 { return t.Sub(start).Microseconds() }
+
+// Recorded turns a row of a canonical log into a request to replay in an experiment that starts at start. It is false
+// for rows that can't be replayed: outside the experiment's window, or without tokens.
+func Recorded(r *Request, start, end time.Time) (workload.Recorded, bool) {
+	at := r.TS.Time()
+	if at.Before(start) || !at.Before(end) || r.InputTokens.Value < 1 || r.OutputTokens.Value < 1 {
+		return workload.Recorded{}, false
+	}
+	return workload.Recorded{
+		AtUS: microsSince(start, at), Model: r.Model, Session: r.SessionID, Client: r.ClientID,
+		InputTokens: int(r.InputTokens.Value), OutputTokens: int(r.OutputTokens.Value), Tools: r.ToolCallOK.Known,
+	}, true
+}

@@ -179,7 +179,7 @@ func (w *world) release(fi int32, now int64) {
 	w.freeF = append(w.freeF, fi)
 	s := &w.sessions[at]
 	if s.More() {
-		if next := now + w.demand.Gap(&s.Session); next < w.scene.horizon {
+		if next := w.demand.NextAt(&s.Session, now); next < w.scene.horizon {
 			w.events.push(event{at: next, what: ^at})
 			return
 		}

@@ -66,7 +66,7 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.addJobs(groups, cfg.Models); err != nil {
+	if err := s.addJobs(groups, cfg.Models, cfg.Replay); err != nil {
 		return nil, err
 	}
 	if s.builder, err = market.NewBuilder(scenario.Market, s.horizon, s.seed); err != nil {
@@ -124,7 +124,7 @@ func (s *scene) pickModels() ([][]market.Offer, error) {
 func byInput(a, b market.Offer) int { return cmp.Compare(a.Price.Input, b.Price.Input) }
 
 // addJobs builds the demand of all models and keeps the wanted ones.
-func (s *scene) addJobs(groups [][]market.Offer, wanted []string) error {
+func (s *scene) addJobs(groups [][]market.Offer, wanted []string, replay []workload.Recorded) error {
 	names := make([]string, len(groups))
 	for i, g := range groups {
 		names[i] = g[0].Model
@@ -134,30 +134,39 @@ func (s *scene) addJobs(groups [][]market.Offer, wanted []string) error {
 			return fmt.Errorf("scenario %s: %w %q (it has %s)", s.scenario.Name, ErrUnknownModel, name, strings.Join(names, ", "))
 		}
 	}
-	traces, err := workload.Traces()
-	if err != nil {
-		return err
-	}
-	days := int(math.Ceil(float64(s.horizon) / 86400e6))
-	demand, err := workload.New(names, traces, s.scenario.Workload, days, s.seed)
+	demand, err := s.demandFor(names, replay)
 	if err != nil {
 		return err
 	}
 	s.notes = demand.Notes
-	for i := range groups {
-		if len(wanted) == 0 || slices.Contains(wanted, names[i]) {
-			s.jobs = append(s.jobs, job{demand: &demand.Models[i], offers: groups[i], number: i})
+	for i := range demand.Models {
+		m := &demand.Models[i]
+		if number := slices.Index(names, m.Name); len(wanted) == 0 || slices.Contains(wanted, m.Name) {
+			s.jobs = append(s.jobs, job{demand: m, offers: groups[number], number: number})
 		}
 	}
 	slices.SortStableFunc(s.jobs, func(a, b job) int { return cmp.Compare(b.demand.Flow, a.demand.Flow) })
 	return nil
 }
 
+// demandFor makes the demand: the scenario's, or that of recorded requests.
+func (s *scene) demandFor(models []string, replay []workload.Recorded) (*workload.Workload, error) {
+	if replay != nil {
+		return workload.NewReplay(models, replay, s.scenario.Workload, s.seed)
+	}
+	traces, err := workload.Traces()
+	if err != nil {
+		return nil, err
+	}
+	days := int(math.Ceil(float64(s.horizon) / 86400e6))
+	return workload.New(models, traces, s.scenario.Workload, days, s.seed)
+}
+
 // expected is the expected number of requests of the whole drive.
 func (s *scene) expected() float64 {
-	flow := 0.0
+	total := 0.0
 	for _, j := range s.jobs {
-		flow += j.demand.Flow
+		total += j.demand.Expected(s.horizon)
 	}
-	return flow * float64(s.horizon) / 1e6
+	return total
 }

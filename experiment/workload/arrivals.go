@@ -33,6 +33,9 @@ type arrival struct {
 // Arrivals starts the model's arrivals. The seed decides them, whatever happens to the requests later.
 func (m *Model) Arrivals(seed uint64) *Arrivals {
 	a := &Arrivals{model: m, sources: make([]arrival, len(m.clients)), window: -1, streams: random.Hash(seed, "sessions", m.Name)}
+	if m.recorded != nil {
+		return a
+	}
 	for i := range a.sources {
 		s := &a.sources[i]
 		s.at = Never
@@ -44,12 +47,26 @@ func (m *Model) Arrivals(seed uint64) *Arrivals {
 }
 
 // Next returns the instant of the next start, µs since the start of the experiment.
-func (a *Arrivals) Next() int64 { return a.sources[a.next].at }
+func (a *Arrivals) Next() int64 {
+	if a.model.recorded != nil {
+		if int(a.number) == len(a.model.firsts) {
+			return Never
+		}
+		return a.model.recorded[a.model.firsts[a.number]].at
+	}
+	return a.sources[a.next].at
+}
 
 // Pop takes the next start and returns its conversation.
 func (a *Arrivals) Pop() Session {
+	stream := random.Seeded(random.Mix(a.streams + uint64(a.number)*0x9e3779b97f4a7c15))
+	if a.model.recorded != nil {
+		session := a.model.replayStart(stream, a.model.firsts[a.number], a.number)
+		a.number++
+		return session
+	}
 	s := &a.sources[a.next]
-	session := a.model.start(random.Seeded(random.Mix(a.streams+uint64(a.number)*0x9e3779b97f4a7c15)), int32(a.next), a.number)
+	session := a.model.start(stream, int32(a.next), a.number)
 	a.number++
 	s.at += 1 + int64(s.gaps.Draw(&s.stream)/s.rate)
 	a.seek()

@@ -30,6 +30,9 @@ type Model struct {
 	laws    *laws
 	// inputScale and outputScale multiply the laws of the common parameters.
 	inputScale, outputScale float64
+
+	recorded []turn  // of a replay, by time; nil where clients generate the requests
+	firsts   []int32 // the recorded turns that begin a conversation, by time
 }
 
 // client is one customer of one model.

@@ -19,8 +19,9 @@ type Session struct {
 	Prefix int32 // of those, the ones that the previous turn's prompt and answer end with
 	Output int32 // tokens that a complete answer of the current turn has
 
-	Agent bool // a loop of tool calls rather than a person
-	Tools bool // the answers call tools
+	row   int32 // recorded turn of a replay
+	Agent bool  // a loop of tool calls rather than a person
+	Tools bool  // the answers call tools
 }
 
 // start begins a conversation. Its stream decides all of its turns, whatever happens to the requests.
@@ -49,6 +50,10 @@ func (m *Model) drawTurns(s *Session, mean float64) int32 {
 
 // NextTurn moves the conversation to its next turn, which starts at now, µs since the start of the experiment.
 func (m *Model) NextTurn(s *Session, now int64) {
+	if m.recorded != nil {
+		m.replayTurn(s)
+		return
+	}
 	l := m.laws
 	p := &l.params
 	c := &m.clients[s.Client]
@@ -88,13 +93,16 @@ func (p *Params) textMedian() float64 { return 256 }
 // More reports whether the conversation has another turn.
 func (s *Session) More() bool { return s.Turn+1 < s.Turns }
 
-// Gap draws the time from an answer to the next turn, µs.
-func (m *Model) Gap(s *Session) int64 {
+// NextAt returns when the next turn starts after an answer at now, µs since the start of the experiment.
+func (m *Model) NextAt(s *Session, now int64) int64 {
+	if m.recorded != nil {
+		return max(now, m.recorded[m.recorded[s.row].next].at)
+	}
 	median := m.laws.params.GapMedianS
 	if s.Agent {
 		median = m.laws.params.AgentGapS
 	}
-	return int64(1e6 * median * m.laws.gap.Draw(&s.stream))
+	return now + int64(1e6*median*m.laws.gap.Draw(&s.stream))
 }
 
 // Patience draws how long the caller waits before giving up, µs; Never for most.

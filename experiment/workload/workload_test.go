@@ -200,7 +200,7 @@ func TestTurnsGrowAndAreCompacted(t *testing.T) {
 			if s.Prefix == 0 && s.Turn > 0 && int(s.Prompt) != p.CompactTo {
 				t.Fatalf("turn %d: a compacted prompt has %d tokens", s.Turn, s.Prompt)
 			}
-			if m.Gap(&s) < 0 || m.Patience(&s) < 0 {
+			if m.NextAt(&s, now) < now || m.Patience(&s) < 0 {
 				t.Fatal("negative time")
 			}
 			before = s
