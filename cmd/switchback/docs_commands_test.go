@@ -48,6 +48,9 @@ func shownCommands(f fence) []shown {
 }
 
 func TestDocumentCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs every command of the documents")
+	}
 	for _, name := range documents(t) {
 		blocks, _ := fences(readDocument(t, name))
 		blocks = slices.DeleteFunc(blocks, func(f fence) bool { return !strings.HasPrefix(f.info, "console") })

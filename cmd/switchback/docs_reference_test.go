@@ -1,20 +1,24 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"switchback/experiment"
+	"switchback/ingest"
 )
 
 // What the documents show of the code: exit codes, commands, flags, configuration keys and metrics.
@@ -40,6 +44,14 @@ func metricTable(*testing.T) string {
 	rows := [][]string{{"id", "title", "unit", "good"}}
 	for _, m := range experiment.Metrics() {
 		rows = append(rows, []string{"`" + m.ID + "`", m.Title, m.Unit, good[m.Better]})
+	}
+	return markdownTable(rows)
+}
+
+func scenarioTable(*testing.T) string {
+	rows := [][]string{{"scenario", "what it is for"}}
+	for _, s := range experiment.Scenarios() {
+		rows = append(rows, []string{"`" + s.Name + "`", s.Purpose})
 	}
 	return markdownTable(rows)
 }
@@ -212,13 +224,45 @@ func fieldComments(t *testing.T) map[string]string {
 	return comments
 }
 
-// TestEveryPolicyAndScenarioIsDocumented compares the lists of names in the configuration's reference with the code.
-func TestEveryPolicyAndScenarioIsDocumented(t *testing.T) {
+// TestEveryPolicyAndFormatIsDocumented compares the lists of names in the configuration's reference with the code.
+func TestEveryPolicyAndFormatIsDocumented(t *testing.T) {
 	text := readDocument(t, "docs/configuration.md")
 	names := knownNames()
-	for _, name := range slices.Concat(names.policies, names.scenarios, names.formats) {
+	for _, name := range slices.Concat(names.policies, names.formats) {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/configuration.md does not name %s", name)
 		}
+	}
+}
+
+// TestLogFormatNamesEveryColumn compares the page of the log format with the table requests.
+func TestLogFormatNamesEveryColumn(t *testing.T) {
+	ctx := context.Background()
+	store, err := ingest.Open(ctx, ingest.InMemory, ingest.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // in memory
+	rows, err := store.Query(ctx, "SELECT column_name, column_type FROM (DESCRIBE requests)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // only read
+	var columns []string
+	for rows.Next() {
+		columns = append(columns, fmt.Sprintf("| `%s` | %s |", rows.Values()...))
+	}
+	if rows.Err() != nil || len(columns) < 30 {
+		t.Fatalf("%d columns, %v", len(columns), rows.Err())
+	}
+	var shown []string
+	for line := range strings.Lines(readDocument(t, "docs/log-format.md")) {
+		cells := strings.Split(line, " | ")
+		if len(cells) == 3 && regexp.MustCompile(`^[A-Z]{5,}`).MatchString(cells[1]) {
+			shown = append(shown, cells[0]+" | "+cells[1]+" |")
+		}
+	}
+	if diff := cmp.Diff(columns, shown); diff != "" {
+		t.Errorf("columns of requests (-) and of docs/log-format.md (+):\n%s", diff)
 	}
 }

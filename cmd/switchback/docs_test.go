@@ -273,6 +273,7 @@ func TestGeneratedPartsAreCurrent(t *testing.T) {
 		"flags":              flagTable,
 		"first-screen":       exampleFirstScreen,
 		"metrics":            metricTable,
+		"scenarios":          scenarioTable,
 	}
 	used := map[string]bool{}
 	for _, name := range documents(t) {
