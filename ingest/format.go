@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,16 +26,39 @@ type format struct {
 	// read reads a file into a sink, from the given offset on: what lies before was loaded already. It returns
 	// the names of columns that it does not know.
 	read func(in io.Reader, from int64, sink *rowSink) (unknown []string, err error)
+	// parquet is instead of read for the files that DuckDB reads itself.
+	parquet bool
 	// appends tells that records are independent of each other, so that only what is new of a grown file needs
 	// to be read.
 	appends bool
+	// caveat is what a reader of every file of the format should know, "" for none.
+	caveat string
+	// sessionIsTrace tells that a session id that looks like a UUID and stands once was made up by the gateway.
+	sessionIsTrace bool
+	costInCents    bool
 }
 
 // formats returns every format, in the order in which they are tried.
 func formats() []format {
-	return []format{
+	all := []format{
 		{name: FormatCanonical, recognises: isCanonicalCSV, read: readCanonicalCSV, appends: true},
 		{name: FormatCanonical, recognises: isCanonicalJSON, read: readCanonicalJSON, appends: true},
+		{name: FormatCanonical, recognises: startsWith(parquetMagic), parquet: true},
+		{name: FormatCanonical, recognises: startsWith(arrowMagic), read: readArrow},
+		{name: FormatCanonical, recognises: startsWith(arrowStreamMagic), read: readArrow},
+	}
+	for _, m := range mappings() {
+		all = append(all, m.asFormat())
+	}
+	return all
+}
+
+// mappings returns the formats of gateways. A new one is one function that returns its mapping, listed here.
+func mappings() []mapping {
+	return []mapping{
+		openRouterGeneration(), openRouterActivity(), openRouterResponse(), openRouterBroadcast(), openRouterWarehouse(),
+		liteLLMSpendLogs(), liteLLMStandard(), helicone(), langfuse(), bifrost(), otelGenAI(), envoyAIGateway(),
+		portkey(), cloudflare(), cloudflareLogpush(), newAPI(),
 	}
 }
 
@@ -42,7 +66,7 @@ func formats() []format {
 func Formats() []string {
 	var names []string
 	for _, f := range formats() {
-		if len(names) == 0 || names[len(names)-1] != f.name {
+		if !slices.Contains(names, f.name) {
 			names = append(names, f.name)
 		}
 	}
@@ -77,7 +101,7 @@ func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"
 
 // recognise finds the format of a file. A forced name must agree with the file.
 func recognise(name string, lines [][]byte) (format, error) {
-	if reason := refusal(lines[0]); reason != "" {
+	if reason := refusal(lines); reason != "" {
 		return format{}, fmt.Errorf("%s", reason)
 	}
 	for _, f := range formats() {
@@ -91,8 +115,9 @@ func recognise(name string, lines [][]byte) (format, error) {
 	return format{}, fmt.Errorf("not in the format %s: its first line is %q", name, clip(lines[0]))
 }
 
-// refusal names what a file is when it cannot be a log.
-func refusal(line []byte) string {
+// refusal names what a file is when it cannot be a log of requests.
+func refusal(lines [][]byte) string {
+	line := lines[0]
 	switch {
 	case bytes.HasPrefix(line, []byte("\xff\xfe")), bytes.HasPrefix(line, []byte("\xfe\xff")):
 		return "UTF-16 text; convert it to UTF-8"
@@ -100,8 +125,32 @@ func refusal(line []byte) string {
 		return "a zip archive; unpack it"
 	case bytes.HasPrefix(line, []byte("\xfd7zXZ")), bytes.HasPrefix(line, []byte("BZh")):
 		return "compressed with xz or bzip2; use gzip or zstd"
+	case bytes.HasPrefix(line, []byte("# HELP ")), bytes.HasPrefix(line, []byte("# TYPE ")):
+		return "a dump of metrics: histograms hold no single requests, so blocks cannot be compared from it"
+	}
+	v, ok := parseJSON(line)
+	if !ok {
+		v, _ = parseJSON(joinLines(lines)) // null when the sample ends inside the document
+	}
+	record := v
+	if data := v.get("data"); data.array && len(data.members) > 0 {
+		record = data.members[0].value
+	} else if data.kind == jsonNested {
+		record = data
+	}
+	switch {
+	case record.has("date") && record.has("requests") && record.has("model"):
+		return "daily sums: one row stands for many requests; export single generations instead"
+	case bytes.Contains(joinLines(lines), []byte(`"architecture"`)) && bytes.Contains(joinLines(lines), []byte(`"pricing"`)):
+		return "a list of endpoints and prices, not a log of requests"
+	case record.has("target_pod") && record.has("start_time") && record.has("tpot"):
+		return "times of a monotonic clock: without the date of its start no request can be put into a block"
 	}
 	return ""
+}
+
+func startsWith(magic string) func([][]byte) bool {
+	return func(lines [][]byte) bool { return bytes.HasPrefix(lines[0], []byte(magic)) }
 }
 
 func clip(line []byte) string {

@@ -22,8 +22,15 @@ type LoadOptions struct {
 	Now        time.Time      // rows more than a day later are refused; written to `loads`
 	Stdin      io.Reader      // of the path "-"
 	Progress   func(Progress) // called now and then, may be nil
+	CostUnit   string         // of formats whose exports differ in it: CostUnitUSD, CostUnitCents; "" is cents
 	DryRun     bool           // read and report, load nothing
 }
+
+// Units of LoadOptions.CostUnit.
+const (
+	CostUnitUSD   = "usd"
+	CostUnitCents = "cents"
+)
 
 // DefaultLoadOptions recognises formats and allows one reject in a thousand lines.
 func DefaultLoadOptions() LoadOptions { return LoadOptions{Format: FormatAuto, MaxRejects: "0.1%"} }
@@ -32,6 +39,9 @@ func DefaultLoadOptions() LoadOptions { return LoadOptions{Format: FormatAuto, M
 func (o LoadOptions) Validate() error {
 	if o.Format != FormatAuto && !slices.Contains(Formats(), o.Format) {
 		return fmt.Errorf("log format %q is not one of %s, %s", o.Format, FormatAuto, strings.Join(Formats(), ", "))
+	}
+	if o.CostUnit != "" && o.CostUnit != CostUnitUSD && o.CostUnit != CostUnitCents {
+		return fmt.Errorf("cost unit %q is neither %s nor %s", o.CostUnit, CostUnitUSD, CostUnitCents)
 	}
 	_, err := parseLimit(o.MaxRejects)
 	return err
@@ -291,10 +301,21 @@ func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
 	return plan, nil
 }
 
+// appends tells whether a grown file of a format can be read from where it ended. Files of columns have the
+// canonical format's name too, but they never grow: their footer moves.
 func appends(name string) bool {
 	for _, f := range formats() {
 		if f.name == name {
 			return f.appends
+		}
+	}
+	return false
+}
+
+func sessionIsTrace(name string) bool {
+	for _, f := range formats() {
+		if f.name == name {
+			return f.sessionIsTrace
 		}
 	}
 	return false
@@ -342,23 +363,40 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 		return inputError{plan.path, err.Error()}
 	}
 	report.Format = f.name
-	if run.options.DryRun {
+	if run.options.DryRun && !f.parquet {
 		discard := func(*experiment.Batch) error { return nil }
 		return run.parse(f, whole, src, plan, report, discard, func(rejected) error { return nil })
 	}
-	loader, err := run.store.NewLoader(ctx, LoadInfo{
+	store := run.store
+	if run.options.DryRun {
+		if store, err = Open(ctx, InMemory, DefaultOptions()); err != nil {
+			return err
+		}
+		defer store.Close()
+	}
+	loader, err := store.NewLoader(ctx, LoadInfo{
 		File: plan.path, Format: f.name, Now: run.options.Now, Replace: plan.status == FileReplaced, ordered: plan.ordered,
 	})
 	if err != nil {
 		return err
 	}
 	defer loader.Abort() //nolint:errcheck // after Commit it does nothing
-	if err := run.parse(f, whole, src, plan, report, loader.Write, loader.reject); err != nil {
+	if f.parquet {
+		err = run.readParquet(whole, src, plan, loader, report)
+	} else {
+		err = run.parse(f, whole, src, plan, report, loader.Write, loader.reject)
+	}
+	if err != nil || run.options.DryRun {
 		return err
 	}
+	return run.commit(ctx, plan, loader, report)
+}
+
+// commit ends a load, unless its content turns out to be in the store under another name.
+func (run *fileLoads) commit(ctx context.Context, plan filePlan, loader *Loader, report *FileReport) error {
 	if plan.status == FileLoaded {
 		if known, err := run.store.loadedAs(ctx, report.Hash); err != nil || known != "" {
-			*report = FileReport{Path: plan.path, Status: FileUnchanged, Reason: "loaded as " + known, Format: f.name, Hash: report.Hash, Bytes: report.Bytes}
+			*report = FileReport{Path: plan.path, Status: FileUnchanged, Reason: "loaded as " + known, Format: report.Format, Hash: report.Hash, Bytes: report.Bytes}
 			return err
 		}
 	}
@@ -366,9 +404,26 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 	loader.row.Skipped = report.Skipped
 	loader.notes = strings.Join(report.Warnings, "; ")
 	loader.span(report.From, report.To)
-	_, err = loader.Commit()
+	loader.sessionIsTrace = sessionIsTrace(report.Format)
+	_, err := loader.Commit()
 	report.Duplicates, report.Conflicts = loader.found.removed, loader.found.conflicting
 	return err
+}
+
+// readParquet lets DuckDB read a file into the load.
+func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, loader *Loader, report *FileReport) error {
+	if src.file == nil || src.compressed {
+		return inputError{src.name, "Parquet must be a plain file, not a pipe or a compressed one"}
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil { // for the hash
+		return fmt.Errorf("read %s: %w", src.name, err)
+	}
+	tally, unknown, missing, err := loadParquet(loader, plan.path, newClock(run.options.Now))
+	if err != nil {
+		return err
+	}
+	run.fill(report, &tally, src, unknown, missing)
+	return nil
 }
 
 // parse reads a file with its format's reader and fills the report.
@@ -376,22 +431,33 @@ func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, 
 	write func(*experiment.Batch) error, reject func(rejected) error,
 ) error {
 	sink := newRowSink(plan.path, newClock(run.options.Now), run.withProgress(src, write), reject)
+	sink.costUnit = run.options.CostUnit
 	unknown, err := f.read(in, plan.from, sink)
 	if err != nil {
 		return fmt.Errorf("load %s: %w", plan.path, err)
 	}
-	t := &sink.tally
+	run.fill(report, &sink.tally, src, unknown, sink.missingColumns())
+	if f.caveat != "" {
+		report.Warnings = append(report.Warnings, f.caveat)
+	}
+	if f.costInCents && run.options.CostUnit == "" {
+		report.Warnings = append(report.Warnings, "costs are read as cents; say so, or that they are USD, with --cost-unit")
+	}
+	return nil
+}
+
+// fill writes what was read into a file's report.
+func (run *fileLoads) fill(report *FileReport, t *fileTally, src *source, unknown, missing []string) {
 	report.Rows, report.Rejects, report.Skipped = t.rows, t.rejects, t.skipped
 	report.Reasons, report.Models = counts(t.reasons), counts(t.models)
 	report.From, report.To = t.span()
-	report.Unknown, report.Missing = unknown, sink.missingColumns()
+	report.Unknown, report.Missing = unknown, missing
 	report.Hash, report.Bytes = src.sum(), src.bytes
 	if len(unknown) > 0 {
 		report.Warnings = append(report.Warnings, "unknown columns: "+strings.Join(unknown, ", "))
 	}
 	run.done += src.size
 	run.rows += t.rows
-	return nil
 }
 
 // withProgress reports each time that rows are handed on.

@@ -58,6 +58,8 @@ type Loader struct {
 	from, to time.Time // arrivals of the rows; zero when duplicates need not be looked for
 	found    duplicates
 
+	sessionIsTrace bool // a session id that looks like a UUID and stands once was made up
+
 	requests *recordBuilder[experiment.Request]
 	sending  *insertion // INSERT that is reading requests, nil between two
 	attempts *sideTable[experiment.Attempt]
@@ -220,6 +222,9 @@ func (l *Loader) commit() error {
 	if err := l.dropDuplicates(); err != nil {
 		return err
 	}
+	if err := l.dropMadeUpSessions(); err != nil {
+		return err
+	}
 	now := l.info.Now.UTC().Truncate(time.Microsecond)
 	_, err := l.conn.ExecContext(l.ctx, "INSERT INTO loads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		l.row.LoadID, l.info.File, l.info.Format, l.info.Hash, l.info.Bytes, l.row.Rows, l.row.Rejects,
@@ -247,6 +252,19 @@ func (l *Loader) dropDuplicates() error {
 		return fmt.Errorf("load %s: %w", l.info.File, err)
 	}
 	l.row.Duplicates, l.found = found.ours, found
+	return nil
+}
+
+// dropMadeUpSessions forgets session ids of this load that a gateway makes up for requests without one.
+func (l *Loader) dropMadeUpSessions() error {
+	if !l.sessionIsTrace {
+		return nil
+	}
+	_, err := l.conn.ExecContext(l.ctx, `UPDATE requests SET session_id = NULL WHERE load_id = ? AND session_id IN (
+		SELECT session_id FROM requests WHERE regexp_full_match(session_id, '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}') GROUP BY session_id HAVING count(*) = 1)`, l.row.LoadID)
+	if err != nil {
+		return fmt.Errorf("load %s: made-up sessions: %w", l.info.File, err)
+	}
 	return nil
 }
 

@@ -28,6 +28,7 @@ const sinkRows = 512
 type rowSink struct {
 	file       string
 	clock      clock
+	costUnit   string // CostUnitUSD, CostUnitCents or "" for what the format says
 	write      func(*experiment.Batch) error
 	keepReject func(rejected) error
 

@@ -1,0 +1,271 @@
+package ingest
+
+import (
+	"strings"
+
+	"switchback/experiment"
+)
+
+// bifrost reads Bifrost's log store: one row an attempt chain at one provider, fallbacks are children of it.
+func bifrost() mapping {
+	return mapping{
+		name: "bifrost",
+		keys: []string{"number_of_retries", "fallback_index", "parent_request_id"},
+		fields: []field{
+			{"request_id", "id", plainUnit},
+			{"session_id", "session_id|metadata/session_id", plainUnit},
+			{"client_id", "virtual_key_id", plainUnit},
+			{"ts", "timestamp", plainUnit},
+			{"model", "model", plainUnit},
+			{"provider", "provider", plainUnit},
+			{"caller_ttft_ms", "time_to_first_token", plainUnit},
+			{"total_ms", "latency", plainUnit},
+			{"input_tokens", "token_usage/prompt_tokens", plainUnit},
+			{"cached_tokens", "token_usage/prompt_tokens_details/cached_tokens", plainUnit},
+			{"output_tokens", "token_usage/completion_tokens", plainUnit},
+			{"reasoning_tokens", "token_usage/completion_tokens_details/reasoning_tokens", plainUnit},
+			{"streamed", "stream", plainUnit},
+		},
+		convert: func(rec node, r *request, _ *mappedRows) outcome {
+			if n, ok := rec.get("number_of_retries").whole(); ok && n >= 0 && n < 1000 {
+				setAttempts(r, int(n)+1)
+			}
+			if trail := rec.get("attempt_trail"); trail.array {
+				n := int32(0)
+				for _, a := range trail.elements() {
+					if code, _ := first(a.value, []alternative{{"status_code"}, {"status"}, {"error", "status_code"}}).whole(); code == 429 {
+						n++
+					}
+				}
+				r.N429 = experiment.Some(n)
+			}
+			switch status := rec.get("status").str(); {
+			case status == "cancelled":
+				r.Status = experiment.StatusCancelled
+			case status == "error":
+				r.Status = failed(r)
+			case rec.get("token_usage").kind == jsonNull && r.Streamed.Value:
+				r.Status = experiment.StatusCancelled // a stream that ends by itself says what it used
+			default:
+				r.Status = experiment.StatusOK
+			}
+			if cache := rec.get("cache_debug"); cache.get("cache_hit").isTrue() {
+				gatewayCache(r)
+			}
+			setCost(r, rec.get("cost"), experiment.CostBilled)
+			unknownZeroCost(r)
+			return keep()
+		},
+		fold: func(row *mappedRow) link {
+			key := row.rec.get("parent_request_id").str()
+			child := key != ""
+			if !child {
+				key = row.RequestID
+			}
+			failure := row.Status == experiment.StatusError
+			if failure {
+				row.Failed = row.Total
+			} else if row.Attempts.Value == 1 {
+				row.Failed = micros64(0)
+			}
+			if child {
+				row.RequestID = key // the parent's id is the request's
+			}
+			row.attempts = []attempt{{N: 1, Provider: row.Provider, Start: micros64(0), Latency: row.Total, Cost: row.Cost}}
+			if failure {
+				row.attempts[0].ErrorType = "error"
+			}
+			return link{key: key, open: failure, gap: anyGap}
+		},
+	}
+}
+
+// envoyAIGateway reads the access log of Envoy AI gateway. Rows of errors lose their model and provider; the time
+// to the response headers is a lower bound of TTFT.
+func envoyAIGateway() mapping {
+	return mapping{
+		name: "envoy-ai-gateway",
+		keys: []string{"start_time", "response_code", "response_flags", "x-request-id"},
+		fields: []field{
+			{"request_id", "x-request-id", plainUnit},
+			{"session_id", "session.id", plainUnit},
+			{"ts", "start_time", plainUnit},
+			{"model", "gen_ai.request.model|gen_ai.response.model", plainUnit},
+			{"provider", "gen_ai.provider.name", plainUnit},
+			{"total_ms", "duration", plainUnit},
+			{"input_tokens", "gen_ai.usage.input_tokens", plainUnit},
+			{"cached_tokens", "gen_ai.usage.cached_input_tokens|gen_ai.usage.cache_read.input_tokens", plainUnit},
+			{"output_tokens", "gen_ai.usage.output_tokens", plainUnit},
+			{"reasoning_tokens", "gen_ai.usage.reasoning_tokens", plainUnit},
+		},
+		convert: func(rec node, r *request, _ *mappedRows) outcome {
+			if parts := strings.Split(r.Provider, "/"); len(parts) > 1 { // namespace/backend/route/…
+				r.Provider = parts[1]
+			}
+			code, _ := rec.get("response_code").whole()
+			flags := rec.get("response_flags").str()
+			switch {
+			case code == 0 && strings.Contains(flags, "DC"):
+				r.Status = experiment.StatusCancelled
+			case code == 0:
+				r.Status = failed(r)
+			default:
+				r.Status = statusOf(r, code)
+			}
+			if headers, ok := rec.get("x-envoy-upstream-service-time").decimal(3); ok && r.Status == experiment.StatusOK && headers < int64(r.Total.Value) {
+				r.TTFT = micros64(headers)
+				r.Quality |= experiment.QualityLowerBoundTTFT
+			}
+			return keep()
+		},
+	}
+}
+
+// cloudflare reads answers of Cloudflare AI gateway's logs API.
+func cloudflare() mapping {
+	return mapping{
+		name: "cloudflare",
+		keys: []string{"tokens_in", "tokens_out", "status_code", "cached", "duration"},
+		fields: []field{
+			{"request_id", "id", plainUnit},
+			{"session_id", "metadata!/session_id", plainUnit},
+			{"ts", "created_at", plainUnit},
+			{"model", "model", plainUnit},
+			{"provider", "provider", plainUnit},
+			{"arm", "metadata!/arm", plainUnit},
+			{"total_ms", "duration", plainUnit},
+			{"input_tokens", "tokens_in", plainUnit},
+			{"output_tokens", "tokens_out", plainUnit},
+		},
+		unwrap: inEnvelope("result"),
+		convert: func(rec node, r *request, _ *mappedRows) outcome {
+			code, _ := rec.get("status_code").whole()
+			r.Status = statusOf(r, code)
+			if success := rec.get("success"); r.Status == experiment.StatusOK && success.kind == jsonBool && !success.isTrue() {
+				r.Status = failed(r)
+			}
+			if r.Status == experiment.StatusError {
+				noTokens(r)
+			}
+			if step, ok := rec.get("step").whole(); ok && step >= 0 && step < 1000 {
+				setAttempts(r, int(step)+1) // steps of the fallback list
+			}
+			switch kind := rec.get("response_content_type").str(); {
+			case strings.HasPrefix(kind, "text/event-stream"):
+				r.Streamed = experiment.Some(true)
+			case kind != "":
+				r.Streamed = experiment.Some(false)
+			}
+			setCost(r, rec.get("cost"), experiment.CostBilled)
+			if rec.get("cached").isTrue() {
+				gatewayCache(r)
+			}
+			unknownZeroCost(r)
+			return keep()
+		},
+	}
+}
+
+// cloudflareLogpush reads Cloudflare's Logpush of AI gateway events: no ids, no tokens, encrypted metadata.
+func cloudflareLogpush() mapping {
+	return mapping{
+		name: "cloudflare-logpush",
+		keys: []string{"Gateway", "Metrics", "StatusCode", "Timestamp"},
+		fields: []field{
+			{"model", "Model|RequestedModel", plainUnit},
+			{"provider", "Provider", plainUnit},
+			{"total_ms", "Metrics/durationMs", plainUnit},
+		},
+		convert: func(rec node, r *request, _ *mappedRows) outcome {
+			at, ok := logpushTime(rec.get("Timestamp"))
+			if !ok {
+				return reject(reasonBadTime)
+			}
+			r.TS = at
+			code, _ := rec.get("StatusCode").whole()
+			r.Status = statusOf(r, code)
+			setCost(r, rec.get("Metrics", "cost"), experiment.CostBilled)
+			if rec.get("Cached").isTrue() {
+				gatewayCache(r)
+			} else if r.Cost.Value == 0 && r.Status == experiment.StatusOK {
+				noCost(r) // no price was known
+			}
+			return keep()
+		},
+	}
+}
+
+// logpushTime reads the three forms that a Logpush job may be set to: RFC 3339, unix seconds, unix nanoseconds.
+func logpushTime(n node) (experiment.Instant, bool) {
+	if n.kind == jsonString {
+		if at, ok := parseInstant(n.text); ok {
+			return experiment.Instant(at), true
+		}
+	}
+	if len(n.text) >= 17 {
+		at, ok := unixMicros(n)
+		return experiment.Instant(at), ok
+	}
+	at, ok := n.decimal(6)
+	return experiment.Instant(at), ok
+}
+
+// newAPI reads the log table of new-api. Times are whole seconds and stand for the end of the request.
+func newAPI() mapping {
+	return mapping{
+		name: "new-api",
+		keys: []string{"created_at", "use_time", "quota", "model_name", "type"},
+		fields: []field{
+			{"request_id", "request_id|id", plainUnit},
+			{"source_row_id", "id", plainUnit},
+			{"client_id", "username", plainUnit},
+			{"model", "model_name", plainUnit},
+			{"provider", "channel_name", plainUnit},
+			{"total_ms", "use_time", secondsUnit},
+			{"input_tokens", "prompt_tokens", plainUnit},
+			{"cached_tokens", "other!/cache_tokens", plainUnit},
+			{"output_tokens", "completion_tokens", plainUnit},
+			{"streamed", "is_stream", plainUnit},
+		},
+		convert: func(rec node, r *request, _ *mappedRows) outcome {
+			kind, _ := rec.get("type").whole()
+			if kind != newAPIUse && kind != newAPIError {
+				return skip() // top-ups, management, refunds
+			}
+			ended, ok := rec.get("created_at").decimal(6)
+			if !ok {
+				return reject(reasonNoTime)
+			}
+			r.TS = experiment.Instant(ended) - experiment.Instant(r.Total.Value)
+			r.Quality |= experiment.QualityCoarseTime
+			other := rec.get("other").inner()
+			if frt, ok := other.get("frt").decimal(3); ok && frt > 0 && r.Streamed.Value {
+				r.CallerTTFT = micros64(frt)
+			}
+			if tried := other.get("admin_info", "use_channel").elements(); len(tried) > 0 {
+				setAttempts(r, len(tried))
+			}
+			if quota, ok := rec.get("quota").whole(); ok && quota >= 0 && quota < decimalLimit/2000 {
+				r.Cost, r.CostSource = experiment.Some(experiment.NanoUSD(quota*2000)), experiment.CostBilled // 500,000 to the dollar
+			}
+			r.Status = experiment.StatusOK
+			if kind == newAPIError {
+				noTokens(r)
+				r.Status = experiment.StatusError
+				r.Provider = ""
+			}
+			unknownZeroCost(r)
+			return keep()
+		},
+		fold: func(row *mappedRow) link {
+			key := row.rec.get("request_id").str()
+			return link{key: key, open: key != "" && row.Status == experiment.StatusError, gap: anyGap}
+		},
+	}
+}
+
+// Kinds of rows in new-api's log.
+const (
+	newAPIUse   = 2
+	newAPIError = 5
+)

@@ -1,0 +1,198 @@
+package ingest
+
+import (
+	"strings"
+
+	"switchback/experiment"
+)
+
+// helicone reads Helicone's request export. Its prompt tokens exclude cached ones, and 0 cost without a price in
+// USD is an unknown cost.
+func helicone() mapping {
+	return mapping{
+		name: "helicone",
+		keys: []string{"request_created_at", "delay_ms", "response_status"},
+		fields: []field{
+			{"request_id", "request_id", plainUnit},
+			{"session_id", "request_properties/Helicone-Session-Id|properties/Helicone-Session-Id", plainUnit},
+			{"client_id", "request_user_id", plainUnit},
+			{"ts", "request_created_at", plainUnit},
+			{"model", "model_override|request_model|model|response_model", plainUnit},
+			{"provider", "provider", plainUnit},
+			{"arm", "request_properties/arm", plainUnit},
+			{"caller_ttft_ms", "time_to_first_token", plainUnit},
+			{"total_ms", "delay_ms", plainUnit},
+			{"cached_tokens", "prompt_cache_read_tokens", plainUnit},
+			{"cache_write_tokens", "prompt_cache_write_tokens", plainUnit},
+			{"output_tokens", "completion_tokens", plainUnit},
+		},
+		convert: func(rec node, r *request, _ *mappedRows) outcome {
+			if prompt, ok := rec.get("prompt_tokens").whole(); ok && prompt >= 0 {
+				r.InputTokens = experiment.Some(prompt + r.CachedTokens.Value + r.CacheWriteTokens.Value)
+			} else {
+				noTokens(r)
+			}
+			code, _ := rec.get("response_status").whole()
+			r.Status = statusOf(r, code)
+			if cache := rec.get("cache_reference_id").str(); cache != "" && strings.Trim(cache, "0-") != "" {
+				gatewayCache(r)
+			}
+			if usd := rec.get("costUSD"); usd.kind != jsonNull {
+				setCost(r, usd, experiment.CostBilled)
+			} else if nano, ok := rec.get("cost").whole(); ok && nano > 0 {
+				r.Cost, r.CostSource = experiment.Some(experiment.NanoUSD(nano)), experiment.CostBilled
+			}
+			return keep()
+		},
+	}
+}
+
+// langfuse reads observations of Langfuse's blob export. Latencies are in seconds; usage keys depend on the SDK.
+func langfuse() mapping {
+	return mapping{
+		name: "langfuse",
+		keys: []string{"trace_id", "start_time", "usage_details", "provided_model_name"},
+		fields: []field{
+			{"request_id", "id", plainUnit},
+			{"session_id", "session_id", plainUnit},
+			{"client_id", "user_id", plainUnit},
+			{"ts", "start_time", plainUnit},
+			{"model", "provided_model_name", plainUnit},
+			{"arm", "metadata!/arm", plainUnit},
+			{"caller_ttft_ms", "time_to_first_token", secondsUnit},
+			{"total_ms", "latency", secondsUnit},
+		},
+		convert: func(rec node, r *request, _ *mappedRows) outcome {
+			if rec.get("type").str() != "GENERATION" {
+				return skip()
+			}
+			langfuseTokens(rec.get("usage_details").inner(), r)
+			var arguments []node
+			for _, call := range rec.get("tool_calls").inner().elements() {
+				arguments = append(arguments, call.value.inner().get("arguments"))
+			}
+			r.ToolCallOK = toolCalls(arguments)
+			switch {
+			case rec.get("level").str() == "ERROR":
+				r.Status = failed(r)
+			case rec.get("end_time").str() == "":
+				r.Status = experiment.StatusCancelled // it began and nothing ended it
+			default:
+				r.Status = experiment.StatusOK
+			}
+			setCost(r, rec.get("total_cost"), experiment.CostBilled)
+			unknownZeroCost(r)
+			return keep()
+		},
+	}
+}
+
+// langfuseTokens sums the keys of input and of output, unless the total shows that cached tokens are inside
+// "input" already.
+func langfuseTokens(usage node, r *request) {
+	var input, cached, written, output, reasoning int64
+	var hasInput, hasOutput, hasCached bool
+	plain, _ := usage.get("input").whole()
+	for _, m := range usage.members {
+		v, ok := m.value.whole()
+		if !ok || v < 0 {
+			continue
+		}
+		switch key := strings.ToLower(m.key); {
+		case strings.HasPrefix(key, "input"), strings.HasPrefix(key, "cache_"), key == "prompt_tokens":
+			input, hasInput = input+v, true
+			switch {
+			case strings.Contains(key, "creation"), strings.Contains(key, "write"):
+				written += v
+			case strings.Contains(key, "cache"):
+				cached, hasCached = cached+v, true
+			}
+		case strings.HasPrefix(key, "output"), key == "completion_tokens":
+			output, hasOutput = output+v, true
+			if strings.Contains(key, "reasoning") {
+				reasoning += v
+			}
+		}
+	}
+	if total, ok := usage.get("total").whole(); ok && hasInput {
+		if plain+output == total && plain != input {
+			input = plain
+		}
+		if out, ok := usage.get("output").whole(); ok && input+out == total {
+			output = out
+		}
+	}
+	if hasInput {
+		r.InputTokens = experiment.Some(input)
+	}
+	if hasCached {
+		r.CachedTokens = experiment.Some(cached)
+	}
+	if written > 0 {
+		r.CacheWriteTokens = experiment.Some(written)
+	}
+	if hasOutput {
+		r.OutputTokens = experiment.Some(output)
+	}
+	if reasoning > 0 {
+		r.ReasoningTokens = experiment.Some(reasoning)
+	}
+}
+
+// portkey reads Portkey's log export. Its costs are cents, unless the user says otherwise.
+func portkey() mapping {
+	return mapping{
+		name: "portkey",
+		keys: []string{"ai_org", "ai_model", "response_time", "response_status_code"},
+		fields: []field{
+			{"request_id", "id", plainUnit},
+			{"client_id", "metadata/_user", plainUnit},
+			{"ts", "created_at", plainUnit},
+			{"model", "ai_model", plainUnit},
+			{"provider", "ai_org", plainUnit},
+			{"total_ms", "response_time", plainUnit},
+			{"input_tokens", "req_units", plainUnit},
+			{"output_tokens", "res_units", plainUnit},
+			{"streamed", "request/body/stream|request/stream", plainUnit},
+		},
+		convert: func(rec node, r *request, in *mappedRows) outcome {
+			metadata := pairsOf(rec.get("metadata").inner())
+			r.SessionID, r.Arm = sessionIn(metadata), metadata.get("arm").str()
+			code, _ := rec.get("response_status_code").whole()
+			r.Status = statusOf(r, code)
+			if r.Status == experiment.StatusError {
+				noTokens(r)
+			}
+			if n, ok := rec.get("retry_success_count").whole(); ok && n >= 0 {
+				setAttempts(r, int(n)+1)
+			}
+			r.ToolCallOK = toolCalls(choiceArguments(rec.get("response", "body")))
+			scale := 9
+			if in.sink.costUnit != CostUnitUSD {
+				scale = 7 // cents
+			}
+			if nano, ok := rec.get("cost").decimal(scale); ok {
+				r.Cost, r.CostSource = experiment.Some(experiment.NanoUSD(nano)), experiment.CostBilled
+			}
+			if rec.get("ai_org").str() == "cache" || strings.Contains(rec.get("cache_status").str(), "HIT") {
+				gatewayCache(r)
+			}
+			unknownZeroCost(r)
+			return keep()
+		},
+		costInCents: true,
+	}
+}
+
+// pairsOf turns {"key": […], "value": […]} into an object.
+func pairsOf(n node) node {
+	keys, values := n.get("key").elements(), n.get("value").elements()
+	if keys == nil || len(keys) != len(values) {
+		return n
+	}
+	out := node{kind: jsonNested}
+	for i := range keys {
+		out.members = append(out.members, member{keys[i].value.str(), values[i].value})
+	}
+	return out
+}

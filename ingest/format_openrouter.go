@@ -1,0 +1,252 @@
+package ingest
+
+import (
+	"strings"
+
+	"switchback/experiment"
+)
+
+// openRouterGeneration reads answers of OpenRouter's /generation, one a line, with or without their "data" envelope.
+func openRouterGeneration() mapping {
+	return mapping{
+		name: "openrouter-generation",
+		keys: []string{"native_tokens_prompt", "generation_time", "provider_responses"},
+		fields: []field{
+			{"request_id", "request_id|id", plainUnit},
+			{"source_row_id", "id", plainUnit},
+			{"session_id", "session_id", plainUnit},
+			{"client_id", "external_user", plainUnit},
+			{"ts", "created_at", plainUnit},
+			{"model", "model", plainUnit},
+			{"provider", "provider_name", plainUnit},
+			{"input_tokens", "native_tokens_prompt", plainUnit}, // billing counts; tokens_* are of another tokenizer
+			{"cached_tokens", "native_tokens_cached", plainUnit},
+			{"output_tokens", "native_tokens_completion", plainUnit},
+			{"reasoning_tokens", "native_tokens_reasoning", plainUnit},
+			{"streamed", "streamed", plainUnit},
+			{"is_byok", "is_byok", plainUnit},
+		},
+		unwrap:  inEnvelope("data"),
+		convert: convertGeneration,
+		caveat:  "requests whose attempts all failed are not in this export, so its error rates are too good",
+	}
+}
+
+// inEnvelope unwraps {"key": {…}} and {"key": […]}.
+func inEnvelope(key string) func(node) []member {
+	return func(v node) []member {
+		inner := v.get(key)
+		switch {
+		case inner.array:
+			return inner.members
+		case inner.kind == jsonNested:
+			return []member{{value: inner}}
+		}
+		return nil
+	}
+}
+
+func convertGeneration(rec node, r *request, _ *mappedRows) outcome {
+	output := r.OutputTokens
+	if rec.get("finish_reason").kind == jsonNull && !rec.get("cancelled").isTrue() && output.Value == 0 && isZero(rec.get("generation_time")) {
+		return reject(reasonPending) // asked for before the record was complete
+	}
+	switch {
+	case rec.get("cancelled").isTrue():
+		r.Status = experiment.StatusCancelled
+	case rec.get("finish_reason").str() == "error":
+		r.Status = failed(r)
+	default:
+		r.Status = experiment.StatusOK
+	}
+	generationCost(rec, r)
+	generationTimes(rec, r)
+	return keep()
+}
+
+func isZero(n node) bool {
+	v, ok := n.decimal(9)
+	return !ok || v == 0
+}
+
+func generationCost(rec node, r *request) {
+	if r.BYOK.Value {
+		setCost(r, rec.get("upstream_inference_cost"), experiment.CostUpstream)
+		return
+	}
+	setCost(r, rec.get("total_cost"), experiment.CostBilled)
+}
+
+// generationTimes takes attempts and times from provider_responses. `latency` of the record is the caller's TTFT
+// when streamed; generation_time is of the serving attempt only.
+func generationTimes(rec node, r *request) {
+	responses := rec.get("provider_responses").elements()
+	var statuses []int64
+	failedTime, ok := int64(0), true
+	for i, p := range responses {
+		status, _ := p.value.get("status").whole()
+		latency, known := p.value.get("latency").decimal(3)
+		statuses = append(statuses, status)
+		if status != 200 {
+			failedTime += latency
+			ok = ok && known
+		} else if i == len(responses)-1 && known && r.Streamed.Value {
+			r.TTFT = micros64(latency)
+		}
+	}
+	if len(responses) > 0 {
+		setAttemptsOf(r, statuses)
+		if ok {
+			r.Failed = micros64(failedTime)
+		}
+	}
+	if latency, known := rec.get("latency").decimal(3); known && r.Streamed.Value {
+		r.CallerTTFT = micros64(latency)
+	}
+	if serving, known := rec.get("generation_time").decimal(3); known {
+		r.Total = micros64(serving + failedTime)
+		r.Quality |= experiment.QualityTotalApprox
+	}
+}
+
+// openRouterActivity reads the CSV export with one row a generation.
+func openRouterActivity() mapping {
+	return mapping{
+		name: "openrouter-activity",
+		csv:  true,
+		keys: []string{"generation_id", "created_at", "model_permaslug", "generation_time_ms"},
+		fields: []field{
+			{"request_id", "generation_id", plainUnit},
+			{"client_id", "user", plainUnit},
+			{"ts", "created_at", plainUnit},
+			{"model", "model_permaslug", plainUnit},
+			{"provider", "provider_name", plainUnit},
+			{"total_ms", "generation_time_ms", plainUnit},
+			{"input_tokens", "tokens_prompt", plainUnit},
+			{"cached_tokens", "tokens_cached", plainUnit},
+			{"output_tokens", "tokens_completion", plainUnit},
+			{"reasoning_tokens", "tokens_reasoning", plainUnit},
+			{"streamed", "streamed", plainUnit},
+		},
+		convert: convertActivity,
+		caveat:  "requests whose attempts all failed are not in this export, so its error rates are too good",
+	}
+}
+
+func convertActivity(rec node, r *request, _ *mappedRows) outcome {
+	if variant := rec.get("variant").str(); variant != "" && variant != "standard" {
+		r.Model += ":" + variant
+	}
+	if r.Total.Known {
+		r.Quality |= experiment.QualityTotalApprox // of the serving attempt
+	}
+	if ttft, ok := rec.get("time_to_first_token_ms").decimal(3); ok && r.Streamed.Value {
+		r.CallerTTFT = micros64(ttft)
+	}
+	switch {
+	case rec.get("cancelled").isTrue():
+		r.Status = experiment.StatusCancelled
+	case rec.get("finish_reason_normalized").str() == "error":
+		r.Status = failed(r)
+	default:
+		r.Status = experiment.StatusOK
+	}
+	own, ok := rec.get("byok_usage_inference").decimal(9)
+	r.BYOK = experiment.Opt[bool]{Value: own > 0, Known: ok}
+	if own > 0 {
+		setCost(r, rec.get("byok_usage_inference"), experiment.CostUpstream)
+	} else {
+		setCost(r, rec.get("cost_total"), experiment.CostBilled)
+	}
+	return keep()
+}
+
+// openRouterResponse reads response bodies with router metadata.
+func openRouterResponse() mapping {
+	return mapping{
+		name: "openrouter-response",
+		keys: []string{"openrouter_metadata"},
+		fields: []field{
+			{"request_id", "id", plainUnit},
+			{"client_id", "user_id", plainUnit},
+			{"ts", "created", unixSeconds},
+			{"model", "model|openrouter_metadata/requested", plainUnit},
+			{"provider", "provider", plainUnit},
+			{"input_tokens", "usage/prompt_tokens", plainUnit},
+			{"cached_tokens", "usage/prompt_tokens_details/cached_tokens", plainUnit},
+			{"cache_write_tokens", "usage/prompt_tokens_details/cache_write_tokens", plainUnit},
+			{"output_tokens", "usage/completion_tokens", plainUnit},
+			{"reasoning_tokens", "usage/completion_tokens_details/reasoning_tokens", plainUnit},
+			{"is_byok", "usage/is_byok|openrouter_metadata/is_byok", plainUnit},
+		},
+		convert: convertResponse,
+	}
+}
+
+func convertResponse(rec node, r *request, _ *mappedRows) outcome {
+	r.Quality |= experiment.QualityCoarseTime
+	var statuses []int64
+	for _, a := range rec.get("openrouter_metadata", "attempts").elements() {
+		status, _ := a.value.get("status").whole()
+		statuses = append(statuses, status)
+	}
+	setAttemptsOf(r, statuses)
+	choices := rec.get("choices").elements()
+	reason := node{}
+	if len(choices) > 0 {
+		reason = choices[0].value.get("finish_reason")
+	}
+	switch {
+	case rec.get("error").kind == jsonNested && len(choices) > 0, reason.str() == "error":
+		r.Status = experiment.StatusErrorMidstream // the body began before the error
+	case rec.get("error").kind == jsonNested:
+		r.Status = experiment.StatusError
+	case reason.kind == jsonNull && len(choices) > 0:
+		r.Status = experiment.StatusCancelled // a body that ended without a reason to finish
+	default:
+		r.Status = experiment.StatusOK
+	}
+	r.ToolCallOK = toolCalls(choiceArguments(rec))
+	if r.BYOK.Value {
+		setCost(r, rec.get("usage", "cost_details", "upstream_inference_cost"), experiment.CostUpstream)
+	} else {
+		setCost(r, rec.get("usage", "cost"), experiment.CostBilled)
+	}
+	return keep()
+}
+
+// openRouterWarehouse reads the CSV of spans that Broadcast writes to warehouses.
+func openRouterWarehouse() mapping {
+	return mapping{
+		name: "openrouter-broadcast",
+		csv:  true,
+		keys: []string{"TRACE_ID", "SPAN_ID", "TIMESTAMP", "MODEL", "DURATION_MS"},
+		fields: []field{
+			{"request_id", "SPAN_ID", plainUnit},
+			{"session_id", "SESSION_ID", plainUnit},
+			{"client_id", "USER_ID", plainUnit},
+			{"ts", "TIMESTAMP", plainUnit},
+			{"model", "MODEL", plainUnit},
+			{"provider", "PROVIDER_NAME", plainUnit},
+			{"arm", "METADATA!/arm", plainUnit},
+			{"total_ms", "DURATION_MS", plainUnit},
+			{"input_tokens", "PROMPT_TOKENS", plainUnit},
+			{"output_tokens", "COMPLETION_TOKENS", plainUnit},
+		},
+		convert: func(rec node, r *request, _ *mappedRows) outcome {
+			if kind := rec.get("SPAN_TYPE").str(); kind != "" && kind != "GENERATION" {
+				return skip()
+			}
+			setCost(r, rec.get("TOTAL_COST"), experiment.CostBilled)
+			switch {
+			case strings.EqualFold(rec.get("STATUS").str(), "error"), strings.EqualFold(rec.get("LEVEL").str(), "error"):
+				r.Status = failed(r)
+			case rec.get("FINISH_REASON").str() == "":
+				r.Status = experiment.StatusCancelled
+			default:
+				r.Status = experiment.StatusOK
+			}
+			return keep()
+		},
+	}
+}
