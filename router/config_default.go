@@ -22,7 +22,7 @@ func DefaultConfig() Config {
 		Outage: OutageConfig{ErrorRate: 0.2, PinRate: 0.5, MinRequests: 3},
 		Breaker: BreakerConfig{Absolute: 0.5, Deviations: 3, MinRequests: 5, MostOut: 0.5, Ejection: 30 * Second, MaxEjection: 5 * Minute,
 			Lease: Minute, ProbeWait: 10 * Minute},
-		BackOff: BackOffConfig{Accepts: 2, LatencyJump: 3, Least: 0.1, MostRetryAfter: Minute},
+		BackOff: BackOffConfig{Accepts: 2, LatencyJump: 2, Least: 0.1, MostRetryAfter: Minute},
 		Cap: CapConfig{Burst: 0.08, MinRejected: 3, OwnLoad: 1.05, Cut: 0.84, SetPoint: 0.03, Trim: 0.02, Hold: 2 * Minute, Regrow: 8 * Minute,
 			MaxGrowth: 0.15, Binding: 0.8, Drift: 0.02, Forget: 4, Memory: Minute, SlowMemory: 10 * Minute},
 		Pin:     PinConfig{Idle: 10 * Minute, OverCap: 1.2},

@@ -117,6 +117,8 @@ func TestFilters(t *testing.T) {
 		"base slug":                {`{"model": "big", "provider": {"only": ["google-vertex"]}}`, "google-vertex/us-east5 google-vertex/europe"},
 		"full slug":                {`{"model": "big", "provider": {"only": ["deepinfra/turbo"]}}`, "deepinfra/turbo"},
 		"base slug means variants": {`{"model": "big", "provider": {"only": ["deepinfra"]}}`, "deepinfra deepinfra/turbo"},
+		"case of slugs":            {`{"model": "big", "provider": {"only": ["OpenAI", "DeepInfra/Turbo"]}}`, "openai deepinfra/turbo"},
+		"tier outlives base slug":  {`{"model": "big", "service_tier": "priority", "provider": {"ignore": ["openai"]}}`, "openai/priority"},
 		"tier by full slug":        {`{"model": "big", "provider": {"only": ["openai/priority"]}}`, "openai/priority"},
 		"no tier by base slug":     {`{"model": "big", "provider": {"only": ["openai"]}}`, "openai"},
 		"ignore":                   {`{"model": "big", "provider": {"ignore": ["google-vertex", "deepinfra/turbo"]}}`, "openai deepinfra"},
