@@ -174,3 +174,35 @@ func TestExactoSpeed(t *testing.T) {
 		}
 	}
 }
+
+// The guardrails belong to routing-cost: routing by price knows only outages, whatever the router has learned.
+func TestPriceIsUnguarded(t *testing.T) {
+	r := newRouter(t, 5, DefaultConfig())
+	rng := rand.NewPCG(1, 21)
+	now := broken(t, r)
+	now = r.breakers[0].until
+	r.Observe(now, 1, &Outcome{Kind: OutcomeRateLimited, RetryAfter: 30 * Second})
+	r.telemetry.forgive(0) // its outage is over, the breaker is still half open
+	r.refresh(now)
+	for policy, want := range map[string]bool{"price": true, "routing-cost": false} {
+		if err := r.Use(policy); err != nil {
+			t.Fatal(err)
+		}
+		d := r.Decide(now, &Request{Pin: Pin{Endpoint: 2, LastUsed: now, Warm: true}}, rng)
+		if d.Pinned != want {
+			t.Errorf("%s: conversation at a cooling endpoint pinned %v, want %v", policy, d.Pinned, want)
+		}
+	}
+	if err := r.Use("price"); err != nil {
+		t.Fatal(err)
+	}
+	drawn := 0
+	for range 1000 {
+		if r.Decide(now, &Request{}, rng).Endpoint == 0 {
+			drawn++
+		}
+	}
+	if drawn < 100 {
+		t.Errorf("price drew the half-open cheapest endpoint %d times of 1000", drawn)
+	}
+}

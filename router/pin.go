@@ -46,7 +46,7 @@ func (r *Router) stays(now Instant, req *Request) Left {
 		return LeftOrdered
 	case req.Excluded.Has(e):
 		return LeftFiltered
-	case r.unpinned.Has(e):
+	case r.unpinned.Has(e) || r.deck.guarded && r.guardedOff.Has(e):
 		return r.whyUnpinned(e)
 	case !p.Warm:
 		return LeftCold
@@ -58,12 +58,14 @@ func (r *Router) stays(now Instant, req *Request) Left {
 
 func (r *Router) whyUnpinned(e int32) Left {
 	switch {
-	case r.down.Has(e) || r.open.Has(e):
+	case r.down.Has(e):
+		return LeftDown
+	case !r.discounts.Has(e):
+		return LeftPrice
+	case r.open.Has(e):
 		return LeftDown
 	case r.cooling.Has(e):
 		return LeftLimited
-	case r.crowded.Has(e):
-		return LeftCap
 	}
-	return LeftPrice
+	return LeftCap
 }

@@ -62,9 +62,10 @@ func policyNamed(name string, endpoints []Endpoint) (policy, error) {
 
 // deck is a policy with its tables.
 type deck struct {
-	policy policy
-	strict bool // its tables are orders, not shares
-	tables []table
+	policy  policy
+	strict  bool // its tables are orders, not shares
+	guarded bool // breaker, Retry-After and cap rule over it
+	tables  []table
 }
 
 func newDeck(r *Router, p policy) *deck {
@@ -72,6 +73,8 @@ func newDeck(r *Router, p policy) *deck {
 	switch p.(type) {
 	case sortPolicy, orderPolicy:
 		d.strict = true
+	case costPolicy:
+		d.guarded = true
 	}
 	for i := range d.tables {
 		d.tables[i] = newTable(r.rank)

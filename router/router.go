@@ -50,7 +50,8 @@ type Router struct {
 	cooling    Set       // asked to be left alone
 	crowded    Set       // pinned conversations alone are over the cap
 	flagged    Set       // exploration traffic only
-	unpinned   Set       // no conversation stays here
+	unpinned   Set       // no conversation stays here …
+	guardedOff Set       // … nor here, under a policy with guardrails
 	tiers      []uint8   // of Auto Exacto
 	tiersOf    uint64    // the generation that they were made from
 

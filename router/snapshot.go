@@ -39,7 +39,8 @@ func (r *Router) snapshot(now Instant) {
 	}
 	r.learnCaps(now)
 	r.capped = r.limitShares()
-	r.unpinned = r.all.Without(r.discounts).Union(r.down).Union(r.open).Union(r.cooling).Union(r.crowded)
+	r.unpinned = r.all.Without(r.discounts).Union(r.down)
+	r.guardedOff = r.open.Union(r.cooling).Union(r.crowded)
 }
 
 // table is the policy's answer for the request, made on first use after a snapshot: for all endpoints, or for those that the request's
