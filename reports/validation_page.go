@@ -96,8 +96,8 @@ func (v Validation) mainTable() []block {
 	}
 }
 
-// shownKinds are the intervals of kindsTable; the others are in the JSON.
-var shownKinds = []string{"expanded", "half-sample", "percentile", "bca", "bootstrap-t", "t"}
+// shownKinds are the intervals of kindsTable.
+var shownKinds = []string{"expanded", "half-sample", "percentile", "basic", "bca", "t"}
 
 // kindsTable compares kinds of intervals.
 func (v Validation) kindsTable() []block {
@@ -243,8 +243,7 @@ func (v Validation) howMade() []block {
 			"The true effect is measured in the same experiment's pure worlds, over all hours, from as many logged conversations. An interval speaks of the week it saw as one of many; the truth here is that week's own.",
 			fmt.Sprint(v.FirstSeed), fmt.Sprint(v.FirstSeed+uint64(v.Experiments)-1), count(int64(v.Pairs), "pair", "pairs"), count(int64(v.Days), "day", "days"),
 			seconds(v.Block), v.Order, seconds(v.BurnIn), series(models), whole(int64(v.Logged)), whole(int64(v.Replicates)), v.Weights)),
-		{kind: codeBlock, code: v.Command},
-		paragraph(sentence("Program: {}. All numbers, unrounded, with further kinds of intervals and the coverage of the mean truth: validation.json.", name(v.Version))),
+		paragraph(sentence("The command {} gives this page again, with program {}. All numbers, unrounded, and the coverage of the mean truth are in validation.json.", text{{Text: v.Command, Style: code}}, name(v.Version))),
 	}
 }
 

@@ -32,6 +32,7 @@ func (p *process) commands() []command {
 		p.reportCommand(),
 		p.queryCommand(),
 		p.explainCommand(),
+		p.powerCommand(),
 		p.validateCommand(),
 		p.manCommand(),
 	}

@@ -37,7 +37,7 @@ type validateSettings struct {
 const (
 	validateExperiments = 40
 	validateModels      = 2
-	validateRequests    = 100_000
+	validateRequests    = 40_000
 	validateReplicates  = 2_000
 	abShare             = 4 // one experiment in so many runs the A/B tests too
 )
