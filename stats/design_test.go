@@ -63,6 +63,9 @@ func week() []Pair {
 // day differ. A fixed order is biased; a coin is honest and noisy; slot-balanced is more precise, which the plain interval does
 // not know (it covers nearly always) and the adjusted one does.
 func TestOrderAndSlotAdjustment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("12,000 experiments")
+	}
 	const sets = 4000
 	type row struct {
 		order                           string
@@ -118,6 +121,9 @@ func TestOrderAndSlotAdjustment(t *testing.T) {
 // TestSwapTestKeepsItsLevel: without an effect, p-values over the design's own set are below 5 % in 5 % of experiments, although
 // slots differ and noise is autocorrelated; over the coin's set, a slot-balanced schedule would almost never reach it.
 func TestSwapTestKeepsItsLevel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("4,000 experiments")
+	}
 	const experiments = 1000
 	rate := func(drawn, tested string) float64 {
 		low := make([]bool, experiments)

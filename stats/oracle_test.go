@@ -163,8 +163,12 @@ func TestOracle(t *testing.T) {
 	// Model c lacks one arm of pair 4.
 	o.rows = slices.DeleteFunc(o.rows, func(r statstest.Row) bool { return r.Model == "c" && r.Pair == 4 && r.Arm == 1 })
 	opts := stats.DefaultOptions()
-	opts.Replicates, opts.Seed, opts.Order = 200, 7, "slot-balanced"
-	draws, halves := stats.Draws(false, 7, len(pairs), 200), stats.Draws(true, 7, len(pairs), 200)
+	replicates := 200
+	if testing.Short() {
+		replicates = 40
+	}
+	opts.Replicates, opts.Seed, opts.Order = replicates, 7, "slot-balanced"
+	draws, halves := stats.Draws(false, 7, len(pairs), replicates), stats.Draws(true, 7, len(pairs), replicates)
 	halves = slices.DeleteFunc(halves, func(w []uint32) bool { return slices.Max(w) == 0 })
 	ones := slices.Repeat([]uint32{1}, len(pairs))
 

@@ -104,7 +104,7 @@ func noncentralT(t, df, shift float64) float64 {
 	// All but 1e-15 of the distribution of s.
 	from := math.Sqrt(2 * mathext.GammaIncRegInv(df/2, 1e-15) / df)
 	to := math.Sqrt(2 * mathext.GammaIncRegCompInv(df/2, 1e-15) / df)
-	return quad.Fixed(integrand, from, to, 200, quad.Legendre{}, 0)
+	return quad.Fixed(integrand, from, to, 100, quad.Legendre{}, 0)
 }
 
 func lgamma(x float64) float64 {

@@ -3,14 +3,14 @@ package stats
 import "math"
 
 // maxConvolved bounds the sum of absolute integer differences that SignFlip convolves.
-const maxConvolved = 1 << 21
+const maxConvolved = 1 << 19
 
 // SignFlip returns the exact two-sided p-value of the mean of paired differences when each could as well have had the
 // other sign: the share of all 2ⁿ sign patterns whose absolute sum is at least the observed one (Fisher 1935). The 2ⁿ
 // sums are convolved, one difference after the other, so 28 pairs take milliseconds.
 //
 // Differences are taken as integers after scaling by a power of ten when that is exact; otherwise they are rounded to
-// 1/2,000,000 of the sum of their absolute values. The result is 1 for no difference at all, NaN for values that are
+// 1/500,000 of the sum of their absolute values. The result is 1 for no difference at all, NaN for values that are
 // not finite.
 func SignFlip(differences []float64) float64 {
 	steps, ok := asIntegers(differences)

@@ -55,6 +55,14 @@ func ratioOf(t *testing.T, u, x []float64, scale float64, change func(*Options))
 	return got.Estimates[1]
 }
 
+// skipResampling leaves the many resamples of golden values out of short runs, which race detection slows down.
+func skipResampling(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("100,000 resamples")
+	}
+}
+
 func interval(kind string, confidence float64) func(*Options) {
 	return func(o *Options) { o.Interval, o.Confidence = kind, confidence }
 }
@@ -110,6 +118,7 @@ func golden() []float64 {
 
 // TestCity: ratio of sums. R boot: point and infinitesimal jackknife exact; intervals from 200,000 resamples.
 func TestCity(t *testing.T) {
+	skipResampling(t)
 	e := ratioOf(t, cityU, cityX, 1, interval(IntervalPercentile, 0.95))
 	within(t, "ratio", *e.Absolute.Estimate, 1.5203125, 1e-9)
 	for _, c := range []struct {
@@ -173,6 +182,7 @@ func mustSums(t *testing.T, u, x []float64) []Sum {
 // TestScipySample: the intervals of scipy's test file (1e6 resamples) and of R on the same data, which differ by
 // Monte-Carlo error only.
 func TestScipySample(t *testing.T) {
+	skipResampling(t)
 	for _, c := range []struct {
 		kind                     string
 		lo, hi, otherLo, otherHi float64
@@ -191,6 +201,7 @@ func TestScipySample(t *testing.T) {
 // TestZeroTo99: the BCa interval of the mean of 0 … 99 is scipy's (43.96, 55.31), not the (39.5, 43.1) of a toolkit that
 // took .025 for 2.5 % (fairness_pipeline_dev_toolkit #23).
 func TestZeroTo99(t *testing.T) {
+	skipResampling(t)
 	x := make([]float64, 100)
 	for i := range x {
 		x[i] = float64(i)
@@ -240,6 +251,7 @@ func pick(x []float64, index []int) []float64 {
 // TestSpatial: the variance of sample A, 90 % intervals from 200,000 resamples in R. (The book's printed percentile
 // interval, (100.8, 233.9), is off by 3 through its own Monte-Carlo error.)
 func TestSpatial(t *testing.T) {
+	skipResampling(t)
 	e := resample(len(spatialA), 100_000, func(index []int) float64 { return variance(pick(spatialA, index)) })
 	within(t, "variance", e.point, 171.534024, 1e-6)
 	lo, hi := e.interval(IntervalBCa, 0.05)
@@ -261,6 +273,7 @@ func variance(x []float64) float64 {
 
 // TestLawSchool: correlation of LSAT and GPA. R: point and jackknife exact, intervals from 200,000 resamples.
 func TestLawSchool(t *testing.T) {
+	skipResampling(t)
 	e := resample(15, 100_000, func(index []int) float64 { return stat.Correlation(pick(lsat, index), pick(gpa, index), nil) })
 	within(t, "correlation", e.point, .7763744913, 1e-9)
 	within(t, "jackknife se", jackknifeSE(e.jackknife), .1425186186, 1e-9)
@@ -276,6 +289,7 @@ func TestLawSchool(t *testing.T) {
 
 // TestMouse: all 7⁷ resamples of the treated mice, in R: exact, so the type 1 rule of interval ends must hit them.
 func TestMouse(t *testing.T) {
+	skipResampling(t)
 	const n = 7
 	means, medians := make([]float64, 0, 823543), map[float64]int{}
 	sorted := slices.Sorted(slices.Values(mouseTreated))
@@ -366,12 +380,14 @@ func TestSleep(t *testing.T) {
 
 // TestAircondit: the mean; its interval is compared with the approximate bootstrap in TestABC.
 func TestAircondit(t *testing.T) {
+	skipResampling(t)
 	e := ratioOf(t, nil, aircondit, 1, interval(IntervalBCa, 0.95))
 	within(t, "mean", *e.Absolute.Estimate, 108.08333, 1e-5)
 }
 
 // TestGolden: 28 pairs. Exact p-values by R and Python, intervals from 400,000 resamples in R (± 0.0003).
 func TestGolden(t *testing.T) {
+	skipResampling(t)
 	d := golden()
 	first := []float64{-.135, -.0647, -.2528, -.2805, -.1535, -.1568, -.2203, -.191, -.0829, -.1893, -.2939, -.223, -.13, -.1816, -.2279, -.1461,
 		-.1301, -.2774, -.2927, -.128, -.1516, -.2424, -.235, -.0889, -.2313, -.324, -.1415, -.1444}
