@@ -213,6 +213,19 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 	if r.open.Has(0) || r.unstable.Has(0) || r.down.Has(0) {
 		t.Error("out after a single failure")
 	}
+	// Nor is it one among the few requests that a small endpoint sees.
+	now := Instant(0)
+	for i := range 100 {
+		now += 7 * Instant(Second)
+		r.Observe(now, 1, ok())
+		if i%10 == 9 {
+			r.Observe(now, 1, failure())
+			r.refresh(now)
+			if r.open.Has(1) || r.unstable.Has(1) || r.down.Has(1) {
+				t.Fatal("out after a single failure in a minute")
+			}
+		}
+	}
 }
 
 // BerriAI/litellm PR 34836: a cooldown was enforced only at the next 10-second cycle. The very next decision must see it.

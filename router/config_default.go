@@ -19,7 +19,7 @@ func DefaultConfig() Config {
 		},
 		Cost:   CostConfig{Throughput: 0.475, TTFT: 0.2, RateLimit: 2.2, ErrorPenalty: 8, BadToolCalls: 1},
 		Share:  ShareConfig{Edge: 0.30, Height: 0.955, Slope: 0.32, Steepness: 4.45, Floor: 0.08, Choices: 1},
-		Outage: OutageConfig{ErrorRate: 0.2, PinRate: 0.5, MinRequests: 3},
+		Outage: OutageConfig{ErrorRate: 0.2, PinRate: 0.5, MinRequests: 5},
 		Breaker: BreakerConfig{Absolute: 0.5, Deviations: 3, MinRequests: 5, MostOut: 0.5, Ejection: 30 * Second, MaxEjection: 5 * Minute,
 			Lease: Minute, ProbeWait: 10 * Minute},
 		BackOff: BackOffConfig{Accepts: 2, LatencyJump: 2, Least: 0.1, MostRetryAfter: Minute},

@@ -179,8 +179,8 @@ func TestExactoSpeed(t *testing.T) {
 func TestPriceIsUnguarded(t *testing.T) {
 	r := newRouter(t, 5, DefaultConfig())
 	rng := rand.NewPCG(1, 21)
-	now := broken(t, r)
-	now = r.breakers[0].until
+	broken(t, r)
+	now := r.breakers[0].until
 	r.Observe(now, 1, &Outcome{Kind: OutcomeRateLimited, RetryAfter: 30 * Second})
 	r.telemetry.forgive(0) // its outage is over, the breaker is still half open
 	r.refresh(now)

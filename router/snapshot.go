@@ -7,6 +7,7 @@ func (r *Router) refresh(now Instant) {
 	}
 }
 
+// snapshot reads the telemetry and moves the guardrails on. The policies' answers follow when they are asked for.
 func (r *Router) snapshot(now Instant) {
 	r.generation++
 	r.taken, r.stale, r.picks = now, false, 0
@@ -24,23 +25,29 @@ func (r *Router) snapshot(now Instant) {
 	t.backOffs(r.weights, &r.cfg.BackOff, r.signals, r.backOff)
 	r.flag()
 	r.breakAndMend(now)
-	r.unstable, r.down, r.cooling = Set{}, Set{}, Set{}
-	for i := range r.endpoints {
-		s := &t.endpoints[i]
-		if r.cfg.Outage.hit(s, r.weights, r.cfg.Outage.ErrorRate) {
-			r.unstable.Add(int32(i))
-		}
-		if r.cfg.Outage.hit(s, r.weights, r.cfg.Outage.PinRate) {
-			r.down.Add(int32(i))
-		}
-		if now < r.loads[i].coolUntil {
-			r.cooling.Add(int32(i))
-		}
-	}
+	r.findOutages(now)
 	r.learnCaps(now)
 	r.capped = r.limitShares()
 	r.unpinned = r.all.Without(r.discounts).Union(r.down)
 	r.guardedOff = r.open.Union(r.cooling).Union(r.crowded)
+}
+
+// findOutages finds the endpoints that fail right now and those that asked to be left alone.
+func (r *Router) findOutages(now Instant) {
+	c := &r.cfg.Outage
+	r.unstable, r.down, r.cooling = Set{}, Set{}, Set{}
+	for i := range r.endpoints {
+		s, e := &r.telemetry.endpoints[i], int32(i)
+		if c.hit(s, r.weights, c.ErrorRate) {
+			r.unstable.Add(e)
+		}
+		if c.hit(s, r.weights, c.PinRate) {
+			r.down.Add(e)
+		}
+		if now < r.loads[i].coolUntil {
+			r.cooling.Add(e)
+		}
+	}
 }
 
 // table is the policy's answer for the request, made on first use after a snapshot: for all endpoints, or for those that the request's

@@ -16,6 +16,7 @@
 //	schema_version  1
 //	policy          any of router.Policies; absent = routing-cost
 //	preset          "default" or "figure"
+//	lists_bypass    true: only and ignore opt out of the policy; see Readings
 //	router          constants of router.Config by their names in snake case; lengths of time in seconds, ending in _s
 //	models          list: id, and endpoints
 //	tasks           for openrouter/auto: per task a list of model and share, best first; "default" serves unknown tasks
@@ -45,12 +46,13 @@
 // Where published sources disagree, this package reads them so; what has a switch names it.
 //
 //   - only and ignore filter, and the router's policy picks among the rest (announcement, FAQ 3), though its FAQ 1 lists them as opting out.
-//     Market.ListsBypass takes FAQ 1's side: the rest is then tried by price.
+//     lists_bypass takes FAQ 1's side: the rest is then tried by price.
 //   - A failed try is drawn again among those left (guide), not sent to the next ranked one (announcement): router.share.ranked.
 //   - The floor keeps a trickle for every endpoint, the breaker none: the breaker wins, and probes detect the recovery.
 //   - :nitro and :floor admit the priority and flex tiers (tier guide); plain sorts don't, though older texts call them the same.
 //   - Tiers of Auto Exacto order requests with tools under the policy price; under routing-cost the quality term and flags replace them
 //     (router.share.exacto puts them back).
+//   - preferred_max_latency is in seconds, as in all examples; one schema text says milliseconds.
 //   - max_price takes numbers (guide) and strings (schema).
 //   - An endpoint whose speed is unknown does not reach a preferred speed; one whose parameters are unknown does not support any.
 package request
