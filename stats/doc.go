@@ -10,6 +10,8 @@
 //     the histogram and then over the exact values of the bin. Rows are never touched inside a draw.
 //  4. A blend of cells turns levels into the effects of an overall row or of one model.
 //  5. Effects under all draws become intervals and p-values, and those an [Estimate] with its verdict and warnings.
+//  6. [PairEffects] take an overall row apart by pairs: leave-one-out, autocorrelation, contrasts between pairs, and the
+//     spread that [PowerDesign] turns into smallest detectable effects. [CompareVolume] compares the arms' traffic.
 //
 // Every answer is a function of the source, the pairs and the options alone: the number of threads changes nothing.
 package stats

@@ -195,6 +195,13 @@ func (a *analysis) explain(m measured, out *metricRows) {
 				}
 			}
 		}
-		out.warnings = append(out.warnings, Warning{code, fmt.Sprintf("%s: the overall row is undefined because of model %s", m.metric.ID, strings.Join(names, ", "))})
+		text := fmt.Sprintf("%s: the overall row has no interval or no estimate", m.metric.ID)
+		if len(names) > 0 {
+			text += " because of model " + strings.Join(names, ", ")
+		}
+		if code == "undefined_replicates" {
+			text += fmt.Sprintf(": more than 1 %% of draws leave it without a row; a larger minimum of pairs (now %d) leaves it out", a.opts.MinPairs)
+		}
+		out.warnings = append(out.warnings, Warning{code, text})
 	}
 }
