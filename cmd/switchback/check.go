@@ -135,6 +135,9 @@ func (p *problems) logs(c *config, formats []string) {
 		p.add("logs.files", `such as files = ["logs/*.jsonl.gz"]`, "names no file")
 	}
 	p.oneOf("logs.format", c.Logs.Format, formats)
+	if c.Logs.CostUnit != "" {
+		p.oneOf("logs.cost_unit", c.Logs.CostUnit, costUnits())
+	}
 	if _, err := parseMaxRejects(c.Logs.MaxRejects); err != nil {
 		p.add("logs.max_rejects", `write a share such as "0.1%" or a count such as "20"`, "%v", err)
 	}

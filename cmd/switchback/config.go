@@ -55,6 +55,7 @@ type logsConfig struct {
 	Files      []string `toml:"files"`       // names or globs, relative to the configuration's folder
 	Format     string   `toml:"format"`      // of the files; auto finds it for each file
 	MaxRejects string   `toml:"max_rejects"` // unreadable lines before the result counts as incomplete: a share such as "0.1%", or a count
+	CostUnit   string   `toml:"cost_unit"`   // of costs in formats whose exports differ: usd or cents; "" is cents, with a warning
 }
 
 type workloadConfig struct {

@@ -15,8 +15,9 @@ import (
 // ingestSettings are the flags of ingest.
 type ingestSettings struct {
 	settings
-	format string
-	dryRun bool
+	format   string
+	costUnit string
+	dryRun   bool
 }
 
 // ingestCommand loads request logs into the DuckDB file.
@@ -26,6 +27,7 @@ func (p *process) ingestCommand() command {
 	s.configFlag(fs)
 	s.outputFlags(fs)
 	fs.StringVar(&s.format, "log-format", ingest.FormatAuto, "`name` of the log format")
+	fs.StringVar(&s.costUnit, "cost-unit", "", "unit of costs in formats whose exports differ: usd or cents, a `word` (default cents, with a warning)")
 	s.rejectFlag(fs)
 	fs.BoolVar(&s.dryRun, "dry-run", false, "read and report, load nothing")
 	s.logFlags(fs)
@@ -41,6 +43,11 @@ func (p *process) ingestCommand() command {
 		run: func(ctx context.Context, args []string) error {
 			if err := checkWords("log-format", s.format, knownNames().formats); err != nil {
 				return err
+			}
+			if s.costUnit != "" {
+				if err := checkWords("cost-unit", s.costUnit, costUnits()); err != nil {
+					return err
+				}
 			}
 			if _, err := parseMaxRejects(s.maxRejects); err != nil {
 				return usageError(`write a share such as "0.1%" or a count such as "20"`, "--max-rejects: %w", err)
@@ -60,7 +67,7 @@ func (p *process) ingestCommand() command {
 }
 
 func (j *job) ingest(ctx context.Context, s *ingestSettings, patterns []string) error {
-	o := ingest.LoadOptions{Format: s.format, MaxRejects: s.maxRejects, Now: j.record.Started, Stdin: j.p.stdin, DryRun: s.dryRun}
+	o := ingest.LoadOptions{Format: s.format, MaxRejects: s.maxRejects, CostUnit: s.costUnit, Now: j.record.Started, Stdin: j.p.stdin, DryRun: s.dryRun}
 	var store *ingest.Store
 	if !s.dryRun {
 		var err error
@@ -94,6 +101,9 @@ func (j *job) ingest(ctx context.Context, s *ingestSettings, patterns []string) 
 	}
 	return nil
 }
+
+// costUnits lists the units that a log's costs may be in.
+func costUnits() []string { return []string{ingest.CostUnitUSD, ingest.CostUnitCents} }
 
 // loadTable says what became of every file.
 func loadTable(report ingest.LoadReport) string {

@@ -75,7 +75,7 @@ func (j *job) loadLogs(ctx context.Context, store *ingest.Store) (short []string
 		patterns = append(patterns, j.config.file.resolve(f))
 	}
 	o := ingest.DefaultLoadOptions()
-	o.Format, o.MaxRejects, o.Now = j.config.Logs.Format, j.config.Logs.MaxRejects, j.record.Started
+	o.Format, o.MaxRejects, o.CostUnit, o.Now = j.config.Logs.Format, j.config.Logs.MaxRejects, j.config.Logs.CostUnit, j.record.Started
 	report, err := j.loadFiles(ctx, store, patterns, o)
 	for _, f := range report.Files {
 		if f.CutShort {

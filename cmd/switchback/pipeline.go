@@ -14,29 +14,31 @@ import (
 // The one forward pass: plan → drive or load → block summaries → estimates → document → report. Its parts are here in
 // the order of the data; run calls all of them, drive, ingest, analyze and report some.
 
-// driven is what is known of rows that the drive made.
-type driven struct {
-	summary experiment.DriveSummary
-	load    ingest.LoadRow
+// drive runs the router through the plan and streams the request rows into the store, in one transaction. hash names
+// what the rows follow from.
+func (j *job) drive(ctx context.Context, store *ingest.Store, plan experiment.Plan, hash string) (experiment.DriveSummary, error) {
+	var summary experiment.DriveSummary
+	err := j.stage("drive and load", "requests", func(s *stage) (int64, error) {
+		var err error
+		summary, err = j.collect(ctx, store, plan, s, hash)
+		return summary.Requests, err
+	})
+	return summary, err
 }
 
-// drive runs the router through the plan and streams the request rows into the store, in one transaction.
-func (j *job) drive(ctx context.Context, store *ingest.Store, plan experiment.Plan, hash string) (driven, error) {
-	var d driven
-	err := j.stage("drive and load", "requests", func(s *stage) (int64, error) {
-		loader, err := store.NewLoader(ctx, ingest.LoadInfo{
-			File: ingest.DriveFile, Format: ingest.SourceDrive, Hash: hash, Now: j.record.Started, Replace: true,
-		})
-		if err != nil {
-			return 0, err
-		}
-		if d.summary, err = j.runDrive(ctx, plan, s, loader.Write); err != nil {
-			return 0, errors.Join(err, loader.Abort())
-		}
-		d.load, err = loader.Commit()
-		return d.summary.Requests, err
+func (j *job) collect(ctx context.Context, store *ingest.Store, plan experiment.Plan, s *stage, hash string) (experiment.DriveSummary, error) {
+	loader, err := store.NewLoader(ctx, ingest.LoadInfo{
+		File: ingest.DriveFile, Format: ingest.SourceDrive, Hash: hash, Now: j.p.now(), Replace: true,
 	})
-	return d, err
+	if err != nil {
+		return experiment.DriveSummary{}, err
+	}
+	summary, err := j.runDrive(ctx, plan, s, loader.Write)
+	if err != nil {
+		return summary, errors.Join(err, loader.Abort())
+	}
+	_, err = loader.Commit()
+	return summary, err
 }
 
 // runDrive is Drive with the job's configuration and display.

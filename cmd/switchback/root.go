@@ -27,6 +27,7 @@ func (p *process) commands() []command {
 	return []command{
 		p.runCommand(),
 		p.planCommand(),
+		p.driveCommand(),
 		p.ingestCommand(),
 		p.analyzeCommand(),
 		p.reportCommand(),

@@ -124,11 +124,11 @@ func (j *job) keepLogs(ctx context.Context) error {
 
 // simulate fills the store and returns the document.
 func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string) (reports.Document, error) {
-	d, err := j.drive(ctx, store, plan, j.record.Fingerprint)
+	summary, err := j.drive(ctx, store, plan, j.record.Fingerprint)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	notes := append(d.summary.Notes[:len(d.summary.Notes):len(d.summary.Notes)], driveNote(d.summary))
+	notes := append(summary.Notes[:len(summary.Notes):len(summary.Notes)], driveNote(summary))
 	return j.conclude(ctx, store, plan, w, command, facts{notes: notes})
 }
 

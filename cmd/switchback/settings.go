@@ -46,6 +46,11 @@ func (s *settings) configFlag(fs *pflag.FlagSet) {
 // outputFlags adds where a command works and what it may use.
 func (s *settings) outputFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.out, "out", "", "output `folder` (default "+defaultOut+")")
+	s.limitFlags(fs)
+}
+
+// limitFlags adds what a command may use of the machine.
+func (s *settings) limitFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&s.threads, "threads", 0, "`number` of threads; never changes a result (default all processors)")
 	fs.StringVar(&s.memory, "memory", "", "DuckDB's memory limit, a `size` such as 2GB (default DuckDB's own)")
 }

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"switchback/experiment"
+	"switchback/ingest"
+)
+
+// driveSettings are the flags of drive.
+type driveSettings struct {
+	settings
+	write  string
+	format string
+}
+
+// Formats of the request log that drive writes.
+const (
+	formatParquet = "parquet"
+	formatJSONL   = "jsonl"
+	formatArrow   = "arrow"
+)
+
+// driveCommand writes the request logs of a simulated experiment.
+func (p *process) driveCommand() command {
+	var s driveSettings
+	fs := pflag.NewFlagSet("drive", pflag.ContinueOnError)
+	fs.StringVar(&s.write, "write", "", "`folder` that the request log and its plan.csv are written to; required")
+	fs.StringVar(&s.format, "format", formatParquet, "parquet, jsonl or arrow, a `word`")
+	s.configFlag(fs)
+	s.simulationFlags(fs)
+	s.limitFlags(fs)
+	s.logFlags(fs)
+	return command{
+		use:   "drive",
+		short: "Drive the built-in router through the plan and write request logs",
+		long: "The log is canonical: switchback ingest, or a configuration with [logs], reads it back, with plan.csv as the schedule\n" +
+			"that ran. Rows come model by model; parquet is sorted by time.",
+		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl",
+		args:    cobra.NoArgs,
+		flags:   fs,
+		run: func(ctx context.Context, _ []string) error {
+			if err := checkWords("format", s.format, []string{formatParquet, formatJSONL, formatArrow}); err != nil {
+				return err
+			}
+			if s.write == "" {
+				return usageError("name a folder, such as --write logs", "--write is missing")
+			}
+			c, err := s.load(fs, knownNames())
+			if err != nil {
+				return err
+			}
+			if !c.simulated() {
+				return usageError("drive runs the built-in router; the logs are there already", "%s: the experiment reads logs", c.file.place("logs"))
+			}
+			return p.drive(ctx, &s, c)
+		},
+	}
+}
+
+func (p *process) drive(ctx context.Context, s *driveSettings, c config) error {
+	plan, err := c.plan()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.write, 0o755); err != nil {
+		return fmt.Errorf("create folder: %w", err)
+	}
+	j := &job{p: p, config: c, out: outDir{s.write}}
+	j.progress, j.log = p.newProgress(&s.settings)
+	path := filepath.Join(s.write, "requests."+s.format)
+	shown := j.progress.begin("drive", "requests")
+	summary, err := j.writeLog(ctx, plan, shown, path, s.format)
+	seconds := shown.end()
+	if err != nil {
+		return err
+	}
+	if err := j.out.writePlan(plan); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(p.stdout, "%s\n\n%s\nLog   %s\nPlan  %s\n", driveTable(summary), wrap(driveNote(summary)), path, j.out.plan()); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	j.log.Info("done: "+path, "rows", summary.Logged, "seconds", hundredths(seconds))
+	return nil
+}
+
+// writeLog drives and writes the rows to path, which appears when it is whole.
+func (j *job) writeLog(ctx context.Context, plan experiment.Plan, shown *stage, path, format string) (experiment.DriveSummary, error) {
+	if format == formatParquet {
+		return j.writeParquet(ctx, plan, shown, path)
+	}
+	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	if err != nil {
+		return experiment.DriveSummary{}, fmt.Errorf("write log: %w", err)
+	}
+	defer file.Cleanup() //nolint:errcheck // after the replacement it does nothing
+	out := newLogWriter(format, file)
+	summary, err := j.runDrive(ctx, plan, shown, out.Write)
+	if err != nil {
+		return summary, err
+	}
+	if err := errors.Join(out.Close(), file.CloseAtomicallyReplace()); err != nil {
+		return summary, fmt.Errorf("write log: %w", err)
+	}
+	return summary, nil
+}
+
+// logWriter writes request rows in a format.
+type logWriter interface {
+	Write(*experiment.Batch) error
+	Close() error
+}
+
+func newLogWriter(format string, w io.Writer) logWriter {
+	if format == formatArrow {
+		return ingest.NewArrowWriter(w)
+	}
+	return ingest.NewJSONLWriter(w)
+}
+
+// writeParquet collects the rows in a DuckDB file aside, which sorts them into the Parquet file.
+func (j *job) writeParquet(ctx context.Context, plan experiment.Plan, shown *stage, path string) (summary experiment.DriveSummary, err error) {
+	aside := filepath.Join(filepath.Dir(path), tmpMark+newRunID(j.p.now()))
+	if err := os.Mkdir(aside, 0o755); err != nil {
+		return summary, fmt.Errorf("write log: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
+	store, err := ingest.Open(ctx, filepath.Join(aside, "rows.duckdb"), j.config.storeOptions())
+	if err != nil {
+		return summary, err
+	}
+	whole := filepath.Join(aside, filepath.Base(path))
+	summary, err = j.collect(ctx, store, plan, shown, "")
+	if err == nil {
+		err = store.WriteParquet(ctx, whole)
+	}
+	if err := errors.Join(err, store.Close()); err != nil {
+		return summary, err
+	}
+	if err := os.Rename(whole, path); err != nil {
+		return summary, fmt.Errorf("write log: %w", err)
+	}
+	return summary, nil
+}
+
+// driveTable says what was driven, a row for each model.
+func driveTable(d experiment.DriveSummary) string {
+	t := table.NewWriter()
+	t.SetStyle(plainTable())
+	t.AppendHeader(table.Row{"model", "endpoints", "requests", "logged", "served", "failed", "cancelled"})
+	t.SetColumnConfigs(aligned([]bool{false, true, true, true, true, true, true}))
+	for _, m := range d.Models {
+		t.AppendRow(table.Row{m.Model, m.Endpoints, thousands(m.Requests), thousands(m.Logged), thousands(m.Served), thousands(m.Errors + m.Midstream), thousands(m.Cancelled)})
+	}
+	return strings.TrimRight(rendered(t), "\n")
+}
