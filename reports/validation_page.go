@@ -50,13 +50,16 @@ func (v Validation) opening() []block {
 		count(int64(v.Experiments), "experiment", "experiments"), name(v.Scenario), whole(v.Requests), name(v.Arms.Treatment), name(v.Arms.Control),
 		percentOf(v.Confidence), percentOf(v.Confidence))
 	blocks := []block{paragraph(first)}
-	var covered, missed, alarmed []text
+	var covered, missed, alarmed, unmeasured []text
 	for _, m := range v.Metrics {
 		s := m.Intervals[0].Covers
 		title := measureOf(m.ID, "").Title
-		if s.outside(aimCoverLo, aimCoverHi) {
+		switch {
+		case s.Share == nil:
+			unmeasured = append(unmeasured, words(title))
+		case s.outside(aimCoverLo, aimCoverHi):
 			missed = append(missed, words(title+" ("+s.text()+")"))
-		} else {
+		default:
 			covered = append(covered, words(title))
 		}
 		for _, a := range m.SameArms {
@@ -71,6 +74,9 @@ func (v Validation) opening() []block {
 	}
 	if len(missed) > 0 {
 		items = append(items, append(bold("Coverage is outside:"), append(append(words(" "), series(missed)...), words(".")...)...))
+	}
+	if len(unmeasured) > 0 {
+		items = append(items, sentence("Nothing was measured of {}.", series(unmeasured)))
 	}
 	if len(alarmed) > 0 {
 		items = append(items, append(bold("False alarms are outside "+percentOf(aimAlarmLo)+" to "+percentOf(aimAlarmHi)+":"), append(append(words(" "), series(alarmed)...), words(".")...)...))
