@@ -20,6 +20,7 @@ import (
 //   - A command that fails is followed by "$ echo $?" with its exit code, else the test fails.
 //   - "$ make TARGET" and "$ git clone" are not run; the target must be in the Makefile.
 //   - A block fenced as "console slow" runs with SWITCHBACK_SLOW=1 only.
+//   - A block fenced as "python" runs, in its turn, where python3 has the package duckdb.
 //
 // No other block may hold a command line of this program, so that no command goes untested.
 
@@ -53,7 +54,7 @@ func TestDocumentCommands(t *testing.T) {
 	}
 	for _, name := range documents(t) {
 		blocks, _ := fences(readDocument(t, name))
-		blocks = slices.DeleteFunc(blocks, func(f fence) bool { return !strings.HasPrefix(f.info, "console") })
+		blocks = slices.DeleteFunc(blocks, func(f fence) bool { return !strings.HasPrefix(f.info, "console") && f.info != "python" })
 		if len(blocks) == 0 {
 			continue
 		}
@@ -62,6 +63,10 @@ func TestDocumentCommands(t *testing.T) {
 			session := newSession(t, name)
 			for _, f := range blocks {
 				if f.info == "console slow" && os.Getenv("SWITCHBACK_SLOW") == "" {
+					continue
+				}
+				if f.info == "python" {
+					session.python(t, f)
 					continue
 				}
 				for _, s := range shownCommands(f) {
@@ -129,6 +134,20 @@ func (s *session) run(t *testing.T, c shown) {
 		t.Fatalf("%s:%d: %v", s.document, c.line, err)
 	}
 	s.compare(t, c, printed)
+}
+
+// python runs a block of Python.
+func (s *session) python(t *testing.T, f fence) {
+	t.Helper()
+	if exec.Command("python3", "-c", "import duckdb").Run() != nil {
+		t.Logf("%s:%d: not run: no python3 with the package duckdb", s.document, f.line)
+		return
+	}
+	cmd := exec.Command("python3", "-c", strings.Join(f.lines, "\n"))
+	cmd.Dir = s.folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s:%d: %v\n%s", s.document, f.line, err, out)
+	}
 }
 
 // compare holds the output of a command against what the document shows of it.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -224,11 +226,84 @@ func fieldComments(t *testing.T) map[string]string {
 	return comments
 }
 
-// TestEveryPolicyAndFormatIsDocumented compares the lists of names in the configuration's reference with the code.
-func TestEveryPolicyAndFormatIsDocumented(t *testing.T) {
+// formatTable loads the sample of every log format and says which values came out of it.
+func formatTable(t *testing.T) string {
+	samples, err := filepath.Glob("../../ingest/testdata/formats/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := []struct{ title, column string }{
+		{"arm", "arm"}, {"conversation", "session_id"}, {"TTFT", "ttft_ms"}, {"caller TTFT", "caller_ttft_ms"}, {"whole request", "total_ms"},
+		{"tokens", "output_tokens"}, {"cached", "cached_tokens"}, {"cost", "cost_usd"}, {"attempts", "attempts"}, {"429s", "n_429"}, {"failed time", "failed_ms"},
+		{"tool calls", "tool_call_ok"},
+	}
+	lines := map[string][]string{}
+	for _, sample := range samples {
+		if format, known := knownColumns(t, sample); format != "" {
+			cells := []string{"`" + format + "`"}
+			for _, s := range shown {
+				cells = append(cells, map[bool]string{true: "✓"}[known[s.column]])
+			}
+			lines[format] = cells
+		}
+	}
+	head := []string{"format"}
+	for _, s := range shown {
+		head = append(head, s.title)
+	}
+	rows := [][]string{head}
+	for _, name := range ingest.Formats() {
+		if cells := lines[name]; cells != nil {
+			rows = append(rows, cells)
+		} else if name != ingest.FormatCanonical {
+			t.Errorf("no sample of the format %s was read", name)
+		}
+	}
+	return markdownTable(rows)
+}
+
+// knownColumns loads a sample and returns its format, "" when it is none of a gateway, with the columns that some request
+// has which an endpoint served.
+func knownColumns(t *testing.T, sample string) (format string, known map[string]bool) {
+	t.Helper()
+	ctx := context.Background()
+	store, err := ingest.Open(ctx, ingest.InMemory, ingest.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // in memory
+	o := ingest.DefaultLoadOptions()
+	o.Now = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	report, err := ingest.LoadFiles(ctx, store, []string{sample}, o)
+	if errors.Is(err, ingest.ErrInput) {
+		return "", nil // no log, or one without a calendar
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Files[0].Format == ingest.FormatCanonical { // the right answers, beside the samples
+		return "", nil
+	}
+	rows, err := store.Query(ctx, "SELECT count(COLUMNS(*)) FROM requests WHERE status <> 'ok_gateway_cache'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // only read
+	if !rows.Next() {
+		t.Fatal(rows.Err())
+	}
+	known = map[string]bool{}
+	for i, name := range rows.Columns {
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "count("), ")")
+		known[strings.TrimPrefix(name, "requests.")] = rows.Values()[i] != int64(0)
+	}
+	return report.Files[0].Format, known
+}
+
+// TestEveryPolicyIsDocumented compares the list of policies in the configuration's reference with the code.
+func TestEveryPolicyIsDocumented(t *testing.T) {
 	text := readDocument(t, "docs/configuration.md")
-	names := knownNames()
-	for _, name := range slices.Concat(names.policies, names.formats) {
+	for _, name := range knownNames().policies {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/configuration.md does not name %s", name)
 		}

@@ -274,6 +274,7 @@ func TestGeneratedPartsAreCurrent(t *testing.T) {
 		"first-screen":       exampleFirstScreen,
 		"metrics":            metricTable,
 		"scenarios":          scenarioTable,
+		"formats":            formatTable,
 	}
 	used := map[string]bool{}
 	for _, name := range documents(t) {
