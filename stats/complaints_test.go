@@ -54,7 +54,8 @@ func TestResampledPairsAreCountedTwice(t *testing.T) {
 }
 
 // TestMemoryIndependentOfReplicates: a resample matrix of rows × replicates kills a process (scipy #14645, bootstrapped
-// #16). Here 10,000 replicates of 100,000 rows, a matrix of 8 GB, must stay under 100 MB of allocations in all.
+// #16), and so does a jackknife of rows × rows (scipy #13371). Here 10,000 replicates of 100,000 rows, a matrix of 8 GB, must
+// stay under 100 MB of allocations in all, BCa included.
 func TestMemoryIndependentOfReplicates(t *testing.T) {
 	pairs := testPairs(7, 4)
 	src := statstest.New("m")
@@ -68,8 +69,10 @@ func TestMemoryIndependentOfReplicates(t *testing.T) {
 	}
 	metric := []stats.Metric{{ID: "v_p50", Kind: stats.Quantile, PerMille: 500, Quantity: "v", Scale: 1}}
 	var before, after runtime.MemStats
+	opts := stats.DefaultOptions()
+	opts.Interval = stats.IntervalBCa
 	runtime.ReadMemStats(&before)
-	analyze(t, src, metric, pairs, stats.DefaultOptions())
+	analyze(t, src, metric, pairs, opts)
 	runtime.ReadMemStats(&after)
 	if mb := float64(after.TotalAlloc-before.TotalAlloc) / 1e6; mb > 100 {
 		t.Errorf("%.0f MB allocated", mb)
@@ -115,6 +118,10 @@ func TestStrongEffect(t *testing.T) {
 	e := analyze(t, statstest.FromRows(effectRows(d, 1)), ratioMetric, testPairs(7, 4), opts).Estimates[0]
 	if want := 1. / 10_001; e.PValue == nil || *e.PValue != want || e.Verdict != stats.VerdictBetter {
 		t.Errorf("p = %v, %s, want %v", deref(e.PValue), e.Verdict, want)
+	}
+	// An interval went missing where p = 0 (fwildclusterboot #135, WildBootTests.jl #5).
+	if e.Relative.Lo == nil || e.Relative.Hi == nil || *e.Relative.Hi > math.Expm1(-2.9) {
+		t.Errorf("interval (%v, %v)", deref(e.Relative.Lo), deref(e.Relative.Hi))
 	}
 	if p := stats.SignFlip(d); p != math.Exp2(-27) {
 		t.Errorf("sign flip p = %v, want 2^-27", p)

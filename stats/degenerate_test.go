@@ -59,12 +59,15 @@ func TestDegenerateData(t *testing.T) {
 		{"one pair", ratio, sumRows("m", repeat(1, [2]int64{9, 9}), repeat(1, [2]int64{9, 6})), 1, stats.VerdictNotMeasurable, []string{"too_few_pairs"}},
 		{"one arm only", ratio, sumRows("m", repeat(8, [2]int64{9, 9}), nil), 8, stats.VerdictNotMeasurable, []string{"too_few_pairs"}},
 		{"five pairs", ratio, sumRows("m", repeat(5, [2]int64{9, 9}), repeat(5, [2]int64{9, 6})), 5, stats.VerdictBetter, []string{"too_few_pairs"}},
+		// BCa was NaN or out of bounds when replicates tie (scipy #14351, #15883).
 		{"constant data, no difference", ratio, sumRows("m", repeat(8, [2]int64{9, 9}), repeat(8, [2]int64{9, 9})), 8, stats.VerdictNone, nil},
 		{"constant data, a difference", ratio, sumRows("m", repeat(8, [2]int64{9, 9}), repeat(8, [2]int64{9, 6})), 8, stats.VerdictBetter, nil},
+		// The jackknife of a percentile of ticks is constant, which made the acceleration 0/0 (scikits-bootstrap #6).
 		{"one value everywhere", median, valueRows("m", 8, repeat(9, int64(5)), repeat(9, int64(5))), 8, stats.VerdictNone, nil},
 		{"no events", event, sumRows("m", repeat(8, [2]int64{100, 0}), repeat(8, [2]int64{100, 0})), 8, stats.VerdictNotMeasurable, []string{"no_events"}},
 		{"events in one arm only", event, sumRows("m", repeat(8, [2]int64{100, 30}), repeat(8, [2]int64{100, 0})), 8, stats.VerdictBetter, nil},
 		{"few events", event, sumRows("m", repeat(8, [2]int64{100, 3}), repeat(8, [2]int64{100, 3})), 8, stats.VerdictNone, []string{"few_events"}},
+		// BCa of an estimator at its bound was (nan, nan) (resample #84).
 		{"every request hit", event, sumRows("m", repeat(8, [2]int64{100, 100}), repeat(8, [2]int64{100, 100})), 8, stats.VerdictNone, nil},
 		{"zero sum in one arm", mean, sumRows("m", repeat(8, [2]int64{100, 7}), repeat(8, [2]int64{100, 0})), 8, stats.VerdictNotMeasurable, []string{"zero_level"}},
 		{"zero sum in both arms", mean, sumRows("m", repeat(8, [2]int64{100, 0}), repeat(8, [2]int64{100, 0})), 8, stats.VerdictNotMeasurable, []string{"zero_level"}},
@@ -72,7 +75,8 @@ func TestDegenerateData(t *testing.T) {
 		{"all failed in one arm", median, valueRows("m", 8, repeat(9, int64(5)), repeat(9, stats.Inf)), 8, stats.VerdictNotMeasurable, []string{"not_finite"}},
 		{"all failed in both arms", median, valueRows("m", 8, repeat(9, stats.Inf), repeat(9, stats.Inf)), 8, stats.VerdictNotMeasurable, []string{"not_finite"}},
 		{"zero times", median, valueRows("m", 8, repeat(9, int64(0)), repeat(9, int64(5))), 8, stats.VerdictNotMeasurable, []string{"not_finite"}},
-		// A p99 from 71 rows was just the maximum (guidellm #1163): 4q/(1−q) rows are needed.
+		// A p99 from 71 rows was just the maximum (guidellm #1163), quantiles were shown with too little data (growthbook
+		// #3737): 4q/(1−q) rows are needed.
 		{"a 95th percentile of 72 rows", tail, valueRows("m", 8, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}), 8, stats.VerdictNotMeasurable, []string{"few_rows"}},
 		{"a 95th percentile of 80 rows", tail, valueRows("m", 8, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 9}, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 9}), 8, stats.VerdictNone, nil},
 	}
@@ -121,7 +125,8 @@ func TestEmptyDraws(t *testing.T) {
 	}
 }
 
-// TestOptions: every option out of range is named at once.
+// TestOptions: every option out of range is named at once. (A confidence that was rounded to 1 made an infinite interval,
+// ep-stats #97.)
 func TestOptions(t *testing.T) {
 	_, err := stats.Analyze(context.Background(), statstest.New(), nil, nil, stats.Options{Confidence: 95, Interval: "wald", Weights: "none", Order: "random", MinRows: -1})
 	for _, want := range []string{"confidence 95", "replicates 0", `interval "wald"`, `weights "none"`, `order "random"`, "minimum of pairs 0", "minimum of rows -1"} {

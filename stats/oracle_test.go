@@ -155,6 +155,37 @@ func analyze(t testing.TB, src stats.Source, metrics []stats.Metric, pairs []sta
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
+// level returns a model's raw level.
+func (o oracle) level(metric stats.Metric, model string, arm int, w []uint32) float64 {
+	if metric.Kind == stats.Quantile || metric.Kind == stats.Ratio {
+		return math.Exp(o.log(metric, model, arm, w))
+	}
+	n, y, _ := o.cell(metric, model, arm, w)
+	return float64(y) / float64(n)
+}
+
+// absolute returns the difference of the overall levels: geometric means over models, or means by N of both arms.
+func (o oracle) absolute(metric stats.Metric, models []string, w []uint32) float64 {
+	var difference float64
+	for arm, sign := range []float64{-1, 1} {
+		logs, level, total := 0.0, 0.0, 0.0
+		for _, m := range models {
+			ones := slices.Repeat([]uint32{1}, o.pairs)
+			control, _, _ := o.cell(metric, m, 0, ones)
+			treatment, _, _ := o.cell(metric, m, 1, ones)
+			logs += o.log(metric, m, arm, w) / float64(len(models))
+			level += float64(control+treatment) * o.level(metric, m, arm, w)
+			total += float64(control + treatment)
+		}
+		if metric.Kind == stats.Quantile || metric.Kind == stats.Ratio {
+			difference += sign * math.Exp(logs)
+		} else {
+			difference += sign * level / total
+		}
+	}
+	return difference * metric.Scale
+}
+
 // TestOracle compares the engine with physical copies of rows, sorted anew for every draw.
 func TestOracle(t *testing.T) {
 	models := []string{"a", "b", "c"}
@@ -187,14 +218,76 @@ func TestOracle(t *testing.T) {
 		point := math.Expm1(o.effect(metric, scope, ones))
 		lo, hi := o.interval(metric, scope, draws, stats.ExpandedTail(0.025, n))
 		halfLo, halfHi := o.interval(metric, scope, halves, 0.025)
+		var differences []float64
+		for _, w := range draws {
+			if v := o.absolute(metric, scope, w); !math.IsNaN(v) {
+				differences = append(differences, v)
+			}
+		}
+		slices.Sort(differences)
+		end := func(p float64) float64 {
+			return differences[int(math.Ceil(p*float64(len(differences))-1e-9))-1]
+		}
+		tail := stats.ExpandedTail(0.025, n)
 		for _, c := range []struct {
 			name string
 			got  *float64
 			want float64
-		}{{"estimate", e.Relative.Estimate, point}, {"lo", e.Relative.Lo, lo}, {"hi", e.Relative.Hi, hi}, {"half lo", e.HalfSample.Lo, halfLo}, {"half hi", e.HalfSample.Hi, halfHi}} {
-			if c.got == nil || !near(*c.got, c.want, 1e-12) {
+		}{{"estimate", e.Relative.Estimate, point}, {"lo", e.Relative.Lo, lo}, {"hi", e.Relative.Hi, hi}, {"half lo", e.HalfSample.Lo, halfLo}, {"half hi", e.HalfSample.Hi, halfHi},
+			{"absolute", e.Absolute.Estimate, o.absolute(metric, scope, ones)}, {"absolute lo", e.Absolute.Lo, end(tail)}, {"absolute hi", e.Absolute.Hi, end(1 - tail)}} {
+			if c.got == nil || !near(*c.got, c.want, 1e-9*math.Max(1e-3, math.Abs(c.want))) {
 				t.Errorf("%s %s: %s = %v, want %v (warnings %v)", e.ID, e.Scope, c.name, deref(c.got), c.want, e.Warnings)
 			}
+		}
+	}
+}
+
+// TestSwapOracle compares p-values with rows whose arms are exchanged in the log itself, pair by pair for all models at once
+// (a paired permutation that drew models or arms separately was reported in DABEST #238), over all 36 members of a set.
+func TestSwapOracle(t *testing.T) {
+	models := []string{"a", "b"}
+	pairs := testPairs(4, 2)
+	o := oracle{rows: testRows(15, models, len(pairs), 24), models: models, pairs: len(pairs)}
+	opts := stats.DefaultOptions()
+	opts.Replicates, opts.Order = 10, "slot-balanced"
+	ones := slices.Repeat([]uint32{1}, len(pairs))
+	var members [][]bool // flips of every schedule with two treatment-first days at each position
+	for mask := range 1 << len(pairs) {
+		flips, first := make([]bool, len(pairs)), [2]int{}
+		for i, p := range pairs {
+			flips[i] = mask>>i&1 == 1
+			if flips[i] != p.TreatmentFirst {
+				first[p.Position]++
+			}
+		}
+		if first == [2]int{2, 2} {
+			members = append(members, flips)
+		}
+	}
+	if len(members) != 36 {
+		t.Fatalf("%d members", len(members))
+	}
+	got := analyze(t, statstest.FromRows(o.rows), testMetrics, pairs, opts)
+	for _, e := range got.Estimates {
+		metric := testMetrics[slices.IndexFunc(testMetrics, func(m stats.Metric) bool { return m.ID == e.ID })]
+		scope := models
+		if e.Scope != "overall" {
+			scope = []string{e.Scope[len("model:"):]}
+		}
+		observed, extreme := math.Abs(o.effect(metric, scope, ones)), 0
+		for _, flips := range members {
+			swapped := oracle{rows: slices.Clone(o.rows), models: models, pairs: len(pairs)}
+			for i := range swapped.rows {
+				if flips[swapped.rows[i].Pair] {
+					swapped.rows[i].Arm = 1 - swapped.rows[i].Arm
+				}
+			}
+			if math.Abs(swapped.effect(metric, scope, ones)) >= observed*(1-1e-9) {
+				extreme++
+			}
+		}
+		if want := float64(extreme) / 36; e.PValue == nil || !near(*e.PValue, want, 1e-12) {
+			t.Errorf("%s %s: p = %v, want %d/36", e.ID, e.Scope, deref(e.PValue), extreme)
 		}
 	}
 }
