@@ -52,7 +52,7 @@ func (s *settings) outputFlags(fs *pflag.FlagSet) {
 // limitFlags adds what a command may use of the machine.
 func (s *settings) limitFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&s.threads, "threads", 0, "`number` of threads; never changes a result (default all processors)")
-	fs.StringVar(&s.memory, "memory", "", "DuckDB's memory limit, a `size` such as 2GB (default DuckDB's own)")
+	fs.StringVar(&s.memory, "memory", "", "DuckDB's memory limit, a `size` such as 2GB (default 1GiB)")
 }
 
 // simulationFlags adds what a simulated experiment is scaled by.
