@@ -75,13 +75,7 @@ func Formats() []string {
 
 // sniff reads the first lines of a stream and returns a reader of the whole.
 func sniff(in io.Reader) (lines [][]byte, whole io.Reader, err error) {
-	head := make([]byte, sampleBytes)
-	n, err := io.ReadFull(in, head)
-	head = head[:n]
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-		in = bytes.NewReader(nil)
-	}
+	head, err := io.ReadAll(io.LimitReader(in, sampleBytes))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -205,10 +199,12 @@ func readCanonicalCSV(in io.Reader, from int64, sink *rowSink) ([]string, error)
 			return rows.unknown, err
 		}
 		switch {
+		case rows.places == nil && record.reason != "":
+			return nil, inputError{sink.file, "header: " + record.reason}
 		case rows.places == nil:
 			record.fields[0] = trimBOM(record.fields[0])
 			if !rows.setHeader(record.fields) {
-				return nil, fmt.Errorf("header lacks one of %s", strings.Join(requiredColumns(), ", "))
+				return nil, inputError{sink.file, "header lacks one of " + strings.Join(requiredColumns(), ", ")}
 			}
 		case lines.bytes <= from:
 		case record.reason != "":

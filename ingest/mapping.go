@@ -223,6 +223,8 @@ func (c *mappedRows) readCSV(in io.Reader, from int64) error {
 			return err
 		}
 		switch {
+		case names == nil && record.reason != "":
+			return inputError{c.sink.file, "header: " + record.reason}
 		case names == nil:
 			record.fields[0] = trimBOM(record.fields[0])
 			names = c.header(record.fields)
