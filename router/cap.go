@@ -37,15 +37,24 @@ func (r *Router) learnCaps(now Instant) {
 	for i := range r.loads {
 		l := &r.loads[i]
 		picks, drawn := float64(l.picks)/seconds, float64(l.draws)/seconds
-		l.rate += fast * (picks - l.rate)
-		l.usual += slow * (picks - l.usual)
-		l.held += fast * (picks - drawn - l.held)
-		l.refused += fast * (float64(l.rejected)/seconds - l.refused)
+		l.rate = towards(l.rate, picks, fast)
+		l.usual = towards(l.usual, picks, slow)
+		l.held = towards(l.held, picks-drawn, fast)
+		l.refused = towards(l.refused, float64(l.rejected)/seconds, fast)
 		draws += drawn
 		l.picks, l.draws, l.rejected = 0, 0, 0
 		l.learn(c, now, seconds)
 	}
 	r.drawRate += fast * (draws - r.drawRate)
+}
+
+// towards moves a rate a part of the way to a new one. Rates too small to matter become 0: arithmetic on numbers near the smallest is slow.
+func towards(rate, to, part float64) float64 {
+	rate += part * (to - rate)
+	if rate < 1e-12 {
+		return 0
+	}
+	return rate
 }
 
 // learn moves the cap. A burst of 429s that the endpoint's own load explains (more attempts than usual) sets the cap to Cut × the rate that

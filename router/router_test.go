@@ -46,7 +46,7 @@ func TestFadesByElapsedTime(t *testing.T) {
 	tel := newTelemetry(&cfg.Telemetry, 1)
 	ok := Outcome{Kind: OutcomeOK, TTFT: Second, Duration: Second, Output: 10, Input: 10}
 	tel.add(tel.weigh(0), 0, 0, &ok)
-	for _, age := range []Micros{5 * Minute, 10 * Minute, 600 * Minute} {
+	for _, age := range []Micros{5 * Minute, 10 * Minute, 100 * Minute} {
 		w := tel.weigh(Instant(age))
 		got := tel.endpoints[0].answered / w.usual
 		want := math.Exp(-age.Seconds() / 300)

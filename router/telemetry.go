@@ -130,33 +130,33 @@ func (t *telemetry) weighTools(now Instant) float64 {
 // rebase moves the epoch to now.
 func (t *telemetry) rebase(now Instant) {
 	age := float64(now - t.epoch)
-	fade := weights{math.Exp(-age * t.rate.usual), math.Exp(-age * t.rate.price), math.Exp(-age * t.rate.recent), math.Exp(-age * t.rate.tools)}
+	usual, price, recent, tools := math.Exp(-age*t.rate.usual), math.Exp(-age*t.rate.price), math.Exp(-age*t.rate.recent), math.Exp(-age*t.rate.tools)
 	for i := range t.endpoints {
 		s := &t.endpoints[i]
-		for _, v := range []*float64{&s.answered, &s.failed, &s.rejected, &s.started, &s.ttft, &s.tokens, &s.seconds, &s.toolCalls, &s.badTools} {
-			*v *= fade.usual
-		}
-		for _, v := range []*float64{&s.priced, &s.input, &s.cached, &s.written} {
-			*v *= fade.price
-		}
-		s.longTools *= fade.tools
-		s.longBadTools *= fade.tools
-		for _, v := range []*float64{&s.recentAnswered, &s.recentFailed, &s.recentRejected, &s.recentStarted, &s.recentTTFT} {
-			*v *= fade.recent
-		}
+		fade(usual, &s.answered, &s.failed, &s.rejected, &s.started, &s.ttft, &s.tokens, &s.seconds, &s.toolCalls, &s.badTools)
+		fade(price, &s.priced, &s.input, &s.cached, &s.written)
+		fade(recent, &s.recentAnswered, &s.recentFailed, &s.recentRejected, &s.recentStarted, &s.recentTTFT)
+		fade(tools, &s.longTools, &s.longBadTools)
 	}
 	for i := range t.latency {
 		for b := range t.latency[i] {
-			t.latency[i][b] *= float32(fade.usual)
-			t.speed[i][b] *= float32(fade.usual)
+			t.latency[i][b] *= float32(usual)
+			t.speed[i][b] *= float32(usual)
 		}
 	}
 	for i := range t.sizes {
-		t.sizes[i].requests *= fade.price
-		t.sizes[i].input *= fade.price
-		t.sizes[i].output *= fade.price
+		fade(price, &t.sizes[i].requests, &t.sizes[i].input, &t.sizes[i].output)
 	}
 	t.epoch = now
+}
+
+// fade multiplies sums. Those too small to matter become 0: arithmetic on numbers near the smallest is slow.
+func fade(by float64, sums ...*float64) {
+	for _, s := range sums {
+		if *s *= by; *s < 1e-12 {
+			*s = 0
+		}
+	}
 }
 
 // add counts an outcome of the endpoint.
