@@ -72,24 +72,24 @@ func (j *job) analyze(ctx context.Context, store *ingest.Store, s *settings, com
 	if err := j.identify(ctx, w, plan, analysed); err != nil {
 		return reports.Document{}, err
 	}
-	notes, err := formerNotes(ctx, store, w.date)
+	before, err := factsBefore(ctx, store, w.date)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	return j.conclude(ctx, store, plan, w, command, facts{notes: notes})
+	return j.conclude(ctx, store, plan, w, command, before)
 }
 
-// formerNotes returns what the saved run of a date says of its data: the rows are the same.
-func formerNotes(ctx context.Context, store *ingest.Store, date string) ([]string, error) {
+// factsBefore returns what the saved run of a date says of its rows, which are the same.
+func factsBefore(ctx context.Context, store *ingest.Store, date string) (facts, error) {
 	text, err := store.Document(ctx, date)
 	if errors.Is(err, ingest.ErrNoRun) {
-		return nil, nil
+		return facts{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return facts{}, err
 	}
 	doc, err := reports.Decode(bytes.NewReader(text))
-	return doc.Notes, err
+	return facts{notes: doc.Notes, logHash: doc.Provenance.LogHash}, err
 }
 
 // schedule returns the plan that ran: drawn, read from its file, or made from the labels of the loaded rows.

@@ -17,6 +17,7 @@ type facts struct {
 	health     ingest.Health
 	arms       [2]ingest.ArmCounts // control, treatment
 	notes      []string            // plain sentences that a reader must know
+	logHash    string              // of driven rows, "" when they come from logs
 	short      []string            // files that are cut short, of which nothing was loaded
 	provenance reports.Provenance
 }

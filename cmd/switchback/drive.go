@@ -142,7 +142,7 @@ func (j *job) writeParquet(ctx context.Context, plan experiment.Plan, shown *sta
 		return summary, err
 	}
 	whole := filepath.Join(aside, filepath.Base(path))
-	summary, err = j.collect(ctx, store, plan, shown, "")
+	d, err := j.collect(ctx, store, plan, shown, "")
 	if err == nil {
 		err = store.WriteParquet(ctx, whole)
 	}
@@ -152,7 +152,7 @@ func (j *job) writeParquet(ctx context.Context, plan experiment.Plan, shown *sta
 	if err := os.Rename(whole, path); err != nil {
 		return summary, fmt.Errorf("write log: %w", err)
 	}
-	return summary, nil
+	return d.DriveSummary, nil
 }
 
 // driveTable says what was driven, a row for each model.

@@ -14,31 +14,41 @@ import (
 // The one forward pass: plan → drive or load → block summaries → estimates → document → report. Its parts are here in
 // the order of the data; run calls all of them, drive, ingest, analyze and report some.
 
-// drive runs the router through the plan and streams the request rows into the store, in one transaction. hash names
-// what the rows follow from.
-func (j *job) drive(ctx context.Context, store *ingest.Store, plan experiment.Plan, hash string) (experiment.DriveSummary, error) {
-	var summary experiment.DriveSummary
-	err := j.stage("drive and load", "requests", func(s *stage) (int64, error) {
-		var err error
-		summary, err = j.collect(ctx, store, plan, s, hash)
-		return summary.Requests, err
-	})
-	return summary, err
+// driven is what is known of rows that the drive made.
+type driven struct {
+	experiment.DriveSummary
+	logHash string // of the rows, in whatever order they came
 }
 
-func (j *job) collect(ctx context.Context, store *ingest.Store, plan experiment.Plan, s *stage, hash string) (experiment.DriveSummary, error) {
+// drive runs the router through the plan and streams the request rows into the store, in one transaction. hash names
+// what the rows follow from.
+func (j *job) drive(ctx context.Context, store *ingest.Store, plan experiment.Plan, hash string) (driven, error) {
+	var d driven
+	err := j.stage("drive and load", "requests", func(s *stage) (int64, error) {
+		var err error
+		d, err = j.collect(ctx, store, plan, s, hash)
+		return d.Requests, err
+	})
+	return d, err
+}
+
+func (j *job) collect(ctx context.Context, store *ingest.Store, plan experiment.Plan, s *stage, hash string) (driven, error) {
 	loader, err := store.NewLoader(ctx, ingest.LoadInfo{
 		File: ingest.DriveFile, Format: ingest.SourceDrive, Hash: hash, Now: j.p.now(), Replace: true,
 	})
 	if err != nil {
-		return experiment.DriveSummary{}, err
+		return driven{}, err
 	}
-	summary, err := j.runDrive(ctx, plan, s, loader.Write)
+	var rows experiment.LogHash
+	summary, err := j.runDrive(ctx, plan, s, func(b *experiment.Batch) error {
+		rows.Add(b)
+		return loader.Write(b)
+	})
 	if err != nil {
-		return summary, errors.Join(err, loader.Abort())
+		return driven{}, errors.Join(err, loader.Abort())
 	}
 	_, err = loader.Commit()
-	return summary, err
+	return driven{summary, rows.String()}, err
 }
 
 // runDrive is Drive with the job's configuration and display.

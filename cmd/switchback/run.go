@@ -124,12 +124,12 @@ func (j *job) keepLogs(ctx context.Context) error {
 
 // simulate fills the store and returns the document.
 func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string) (reports.Document, error) {
-	summary, err := j.drive(ctx, store, plan, j.record.Fingerprint)
+	d, err := j.drive(ctx, store, plan, j.record.Fingerprint)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	notes := append(summary.Notes[:len(summary.Notes):len(summary.Notes)], driveNote(summary))
-	return j.conclude(ctx, store, plan, w, command, facts{notes: notes})
+	notes := append(d.Notes[:len(d.Notes):len(d.Notes)], driveNote(d.DriveSummary))
+	return j.conclude(ctx, store, plan, w, command, facts{notes: notes, logHash: d.logHash})
 }
 
 // driveNote says what was driven and how much of it is in the log.
@@ -195,7 +195,7 @@ func (j *job) askFacts(ctx context.Context, store *ingest.Store, e estimates, co
 	p := j.record.Program
 	f.provenance = reports.Provenance{
 		Command: command, Version: p.label(), Commit: p.Commit, GoVersion: p.Go, Platform: p.Platform, DuckDB: duckdb,
-		ConfigHash: j.config.hash(), ScheduleHash: schedule,
+		ConfigHash: j.config.hash(), ScheduleHash: schedule, LogHash: f.logHash,
 	}
 	for _, file := range f.health.Files {
 		if file.File != ingest.DriveFile {
