@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"switchback/experiment"
-	"switchback/reports"
 	"switchback/stats"
 )
 
@@ -165,31 +164,11 @@ func quietProcess(stdout *bytes.Buffer, args ...string) *process {
 	return &process{args: args, stdin: bytes.NewReader(nil), stdout: stdout, stderr: new(bytes.Buffer), now: time.Now, getenv: func(string) string { return "" }}
 }
 
-// TestValidateIsTheSameAtAnyThreads: the bytes do not depend on how many experiments run at a time.
-func TestValidateIsTheSameAtAnyThreads(t *testing.T) {
-	var first reports.Files
-	for threads := 1; threads <= 2; threads++ {
-		v := small(t, 3, 1)
-		v.config.Threads = threads
-		p := quietProcess(new(bytes.Buffer))
-		result, err := p.validate(t.Context(), v, &settings{quiet: true}, "switchback validate")
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := reports.RenderValidation(result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first == nil {
-			first = files
-		} else if diff := cmp.Diff(first, files); diff != "" {
-			t.Errorf("1 thread (-) and 2 threads (+):\n%s", diff)
-		}
-	}
-}
-
 // TestTrialIsRun: an experiment of a validation finds what the command run finds with the same seed.
 func TestTrialIsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates the same two days twice")
+	}
 	dir := t.TempDir()
 	v := small(t, 2, 0)
 	found, err := v.run(t.Context(), 1)
