@@ -341,3 +341,27 @@ func TestLogFormatNamesEveryColumn(t *testing.T) {
 		t.Errorf("columns of requests (-) and of docs/log-format.md (+):\n%s", diff)
 	}
 }
+
+// TestConfigurationsShownAreValid checks every configuration that a document shows.
+func TestConfigurationsShownAreValid(t *testing.T) {
+	n := 0
+	for _, name := range documents(t) {
+		blocks, _ := fences(readDocument(t, name))
+		for _, f := range blocks {
+			if f.info != "toml" {
+				continue
+			}
+			n++
+			c, err := parseConfig(name, strings.Join(f.lines, "\n"))
+			if err == nil {
+				err = c.check(knownNames(), nil)
+			}
+			if err != nil {
+				t.Errorf("%s:%d: %v", name, f.line, err)
+			}
+		}
+	}
+	if n < 4 {
+		t.Errorf("%d configurations found", n)
+	}
+}
