@@ -15,6 +15,7 @@ type drawSet struct {
 	offset [2]int
 	w      [2][]uint32 // by role, draws × cols
 	empty  int         // draws without any weight
+	mean   float64     // typical weight of a column, from which searches start
 }
 
 // The sets of draws of an analysis. The same draws serve every model, arm and metric.
@@ -36,7 +37,7 @@ func (s *drawSet) weights(role, draw int) []uint32 {
 // pairSet returns a set whose draws weigh pairs, the same for both arms.
 func pairSet(id, pairs, draws int) *drawSet {
 	w := make([]uint32, pairs*draws)
-	return &drawSet{id: id, n: draws, cols: pairs, offset: [2]int{0, pairs}, w: [2][]uint32{w, w}}
+	return &drawSet{id: id, n: draws, cols: pairs, mean: 1, offset: [2]int{0, pairs}, w: [2][]uint32{w, w}}
 }
 
 func pointSet(pairs int) *drawSet {
@@ -63,6 +64,7 @@ func bootstrapSet(seed uint64, pairs, draws int) *drawSet {
 // halfSampleSet keeps each pair with probability ½ (typical values, Hartigan 1969).
 func halfSampleSet(seed uint64, pairs, draws int) *drawSet {
 	s := pairSet(setHalf, pairs, draws)
+	s.mean = 0.5
 	random := newStream(seed, "half-sample")
 	for d := range draws {
 		rng, w, kept := random.at(d), s.weights(0, d), uint32(0)
@@ -128,7 +130,7 @@ func swapSets(o Options, models []string, pairs []Pair) ([]*drawSet, error) {
 // placeboSet gives every pair the order of the pair before it in time. The first draw has all pairs but the first in time,
 // which has none before it; the others leave out each pair in turn.
 func placeboSet(pairs []Pair, model string) *drawSet {
-	s := &drawSet{id: setPlacebo, cols: 2 * len(pairs)}
+	s := &drawSet{id: setPlacebo, cols: 2 * len(pairs), mean: 0.5}
 	flips := make([]bool, len(pairs))
 	sequence := inTime(pairs)
 	for k := 1; k < len(sequence); k++ {
@@ -161,13 +163,13 @@ func inTime(pairs []Pair) []int {
 }
 
 func enumeratedSwaps(set *assignments) *drawSet {
-	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed)}
+	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed), mean: 0.5}
 	set.enumerate(s.addSwap)
 	return s
 }
 
 func sampledSwaps(set *assignments, random *stream, draws int) *drawSet {
-	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed)}
+	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed), mean: 0.5}
 	flips := make([]bool, len(set.observed))
 	for d := range draws {
 		set.draw(random.at(d), flips)

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -102,6 +101,14 @@ func (h *histogram) row(bin int, set *drawSet, role int) []uint32 {
 	return h.prefix[from : from+set.cols]
 }
 
+// rowsOf returns the rows up to each bin in the columns that a role's weights cover.
+func (h *histogram) rowsOf(set *drawSet, role int) []uint64 {
+	if set.cols > len(h.support.complete) {
+		return h.rows[2]
+	}
+	return h.rows[role]
+}
+
 // rank returns the rank of a quantile among total rows: ⌈q·total⌉, in integers.
 func rank(perMille int, total uint64) uint64 {
 	return max(1, (uint64(perMille)*total+999)/1000)
@@ -126,10 +133,7 @@ func (h *histogram) locate(set *drawSet, role, draw, perMille, near int) place {
 	}
 	k := rank(perMille, total)
 	// The distance from near, measured in rows without weights, tells about where the quantile is.
-	rows := h.rows[role]
-	if set.cols > len(h.support.complete) {
-		rows = h.rows[2]
-	}
+	rows := h.rowsOf(set, role)
 	shift := (float64(k) - float64(below(near))) * float64(rows[len(rows)-1]) / float64(total)
 	target := uint64(max(0, float64(rows[near])+shift))
 	guess, _ := slices.BinarySearch(rows, target)
@@ -182,7 +186,13 @@ func (h *histogram) quantile(set *drawSet, role, draw int, at place) (value int6
 	}
 	block, cum := 0, uint64(0)
 	if blocks > 1 {
-		block, cum = reach(blocks, blocks/2, k, upTo)
+		rows := h.rowsOf(set, role)
+		inside := rows[at.bin]
+		if at.bin > 0 {
+			inside -= rows[at.bin-1]
+		}
+		guess := float64(k) / (float64(inside) * set.mean) * float64(blocks)
+		block, cum = reach(blocks, int(min(guess, float64(blocks))), k, upTo)
 	}
 	for e := block * checkpointEvery; ; e++ {
 		if c := v.entries[e].Column - offset; uint(c) < uint(len(w)) {
@@ -212,7 +222,7 @@ func (h *histogram) fill(values []Value) error {
 			kept = append(kept, v)
 		}
 	}
-	slices.SortFunc(kept, func(a, b Value) int { return cmp.Compare(a.Value, b.Value) })
+	sortByValue(kept)
 	// A larger value never has a smaller bin: the lowest touched bin takes as many rows as it has, then the next.
 	left := make([]int64, 2*pairs)
 	for b, inside := range h.inside {

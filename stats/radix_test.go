@@ -1,0 +1,51 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// TestSortByValue: the same order as a stable sort, over short and long lists, ties and values of any size.
+func TestSortByValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{0, 1, 100, radixSize, 5000}).Draw(t, "n")
+		spread := rapid.Uint64Range(1, 1<<62).Draw(t, "spread")
+		state := rapid.Uint64().Draw(t, "seed")
+		entries := make([]Value, n)
+		for i := range entries {
+			state = mix(state)
+			entries[i] = Value{Column: i, Value: 1 + int64(state%spread), N: 1}
+		}
+		want := slices.Clone(entries)
+		slices.SortStableFunc(want, func(a, b Value) int { return cmp.Compare(a.Value, b.Value) })
+		sortByValue(entries)
+		if diff := gocmp.Diff(want, entries); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestReach: the first index at which a growing count reaches k, from any guess.
+func TestReach(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts := rapid.SliceOfN(rapid.Uint64Range(0, 9), 1, 200).Draw(t, "steps")
+		for i := 1; i < len(counts); i++ {
+			counts[i] += counts[i-1]
+		}
+		last := counts[len(counts)-1]
+		if last == 0 {
+			t.Skip("no rows")
+		}
+		k := rapid.Uint64Range(1, last).Draw(t, "k")
+		guess := rapid.IntRange(-5, 300).Draw(t, "guess")
+		first, before := reach(len(counts), guess, k, func(i int) uint64 { return counts[i] })
+		want := slices.IndexFunc(counts, func(c uint64) bool { return c >= k })
+		if first != want || first > 0 && before != counts[first-1] || first == 0 && before != 0 {
+			t.Errorf("reach = %d, %d; want %d in %v", first, before, want, counts)
+		}
+	})
+}
