@@ -42,13 +42,18 @@ func levelValue(bin int) float64 {
 	return math.Exp((float64(bin) - 700 + 0.5) / 100)
 }
 
-// add adds the kept rows of a batch.
+// add adds the rows of a batch, those in burn-in only when asked to.
 func (l *levels) add(b *Batch, burnIn bool) {
+	l.addIf(b, func(r *Request) bool { return burnIn || !r.InBurnIn.Value })
+}
+
+// addIf adds the rows that are to be kept.
+func (l *levels) addIf(b *Batch, keep func(*Request) bool) {
 	var last levelKey
 	var c *levelCell
 	for i := range b.Requests {
 		r := &b.Requests[i]
-		if r.InBurnIn.Value && !burnIn {
+		if !keep(r) {
 			continue
 		}
 		if key := (levelKey{r.Arm, r.Model, r.BlockID}); c == nil || key != last {

@@ -33,6 +33,7 @@ type world struct {
 
 	log     *rowLog
 	summary ModelSummary
+	onTick  func() // of tests that watch the world; nil otherwise
 }
 
 // span is a block on the world's clock.
@@ -142,6 +143,9 @@ func (w *world) run(ctx context.Context, progress func(int64)) (ModelSummary, er
 		if control := min(tick, w.nextChange()); control <= next {
 			if control == tick {
 				w.market.Tick(tick)
+				if w.onTick != nil {
+					w.onTick()
+				}
 				tick += market.TickMicros
 				if tick%(3600e6) == 0 {
 					progress(w.summary.Requests - reported)

@@ -43,7 +43,8 @@ type Params struct {
 	TTFTLoad     float64 // time to first token grows by this × load²
 	PrefillRate  float64 // uncached input tokens per second
 	TailShare    float64 // share of the requests that hit a slow start …
-	TailSlope    float64 // … which multiplies their time by exp(slope·(0.5 + Exp))
+	TailSlope    float64 // … which multiplies their time by exp(slope·(0.5 + Exp)) …
+	TailMost     float64 // … but at most by this
 	DecodeSigma  float64 // log standard deviation of the decode speed
 	DecodeLoad   float64 // time per token grows by this × load²
 	LoadCeiling  float64 // load above which nothing grows further
@@ -86,10 +87,10 @@ type Spells struct {
 // DefaultParams returns the parameters of the default scenario.
 func DefaultParams() Params {
 	return Params{
-		PriceScale:      1.6,
-		PriceSpread:     0.76,
-		LatencyScale:    0.765,
-		ThroughputScale: 2.47,
+		PriceScale:      1.73,
+		PriceSpread:     0.95,
+		LatencyScale:    0.88,
+		ThroughputScale: 2.37,
 		SpeedSpread:     1,
 
 		Headroom:         40,
@@ -97,10 +98,10 @@ func DefaultParams() Params {
 		EndpointSigma:    0.5,
 		SmallModels:      0.35,
 		LeastSlots:       3,
-		Background:       0.335,
-		BackgroundSpread: 0.25,
+		Background:       0.357,
+		BackgroundSpread: 0.22,
 		BackgroundModel:  0.36,
-		BackgroundCheap:  0.3,
+		BackgroundCheap:  0.24,
 		BackgroundWave:   0.25,
 		BackgroundPhaseH: 8,
 		BackgroundSigma:  0.3,
@@ -108,29 +109,30 @@ func DefaultParams() Params {
 		QueueShare:       0.5,
 		QueueLimit:       1.35,
 		QueueWaitS:       6,
-		RejectS:          1.15,
+		RejectS:          1.22,
 		QueueRejectRatio: 2.6,
 		QuotaFlow:        3,
 		RetryAfterShare:  0.3,
 
-		TTFTSigma:    0.75,
-		TTFTLoad:     1.45,
+		TTFTSigma:    0.82,
+		TTFTLoad:     0.9,
 		PrefillRate:  15_000,
 		TailShare:    0.014,
 		TailSlope:    1.6,
+		TailMost:     60,
 		DecodeSigma:  0.25,
-		DecodeLoad:   0.35,
+		DecodeLoad:   0.25,
 		LoadCeiling:  1.2,
 		MidstreamOf:  0.02,
 		ToolErrorBad: 0.02,
 		ToolSigma:    1,
 
 		Storm:          Spells{EveryH: 15, MedianMin: 9, Sigma: 0.8, Lo: 0.4, Hi: 0.88},
-		Slow:           Spells{EveryH: 40, MedianMin: 42, Sigma: 0.8, Lo: 1.7, Hi: 4.2},
+		Slow:           Spells{EveryH: 40, MedianMin: 42, Sigma: 0.8, Lo: 1.7, Hi: 3.5},
 		Outage:         Spells{EveryH: 90, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
 		ProviderOutage: Spells{EveryH: 90, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
 		Domains:        6,
-		ErrorMean:      0.041,
+		ErrorMean:      0.048,
 		ErrorSigma:     1.3,
 		QuickErrors:    0.65,
 		QuickErrorS:    1,
@@ -165,6 +167,7 @@ func (p Params) Validate() error {
 	positive("prefill rate", p.PrefillRate)
 	positive("load ceiling", p.LoadCeiling)
 	positive("cache minutes", p.CacheMinutes)
+	positive("largest slow start", p.TailMost)
 	positive("quota", p.QuotaFlow)
 	positive("failure domains", float64(p.Domains))
 	for _, c := range []struct {

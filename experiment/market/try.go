@@ -69,7 +69,7 @@ func (m *Market) Try(at int32, w Work, cache *Cache, now int64) Answer {
 	square := load * load
 	ttft := (e.ttft*e.slow*t.ttft.Draw(rng) + float64(w.Input-a.Cached)/p.PrefillRate) * (1 + p.TTFTLoad*square)
 	if p.TailShare > 0 && rng.Chance(p.TailShare) {
-		ttft *= math.Exp(p.TailSlope * (0.5 + t.expo.Draw(rng)))
+		ttft *= min(math.Exp(p.TailSlope*(0.5+t.expo.Draw(rng))), p.TailMost)
 	}
 	ttft += p.QueueWaitS * over
 	perToken := e.tokenSeconds * t.token.Draw(rng) * (1 + p.DecodeLoad*square)

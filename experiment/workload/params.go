@@ -87,10 +87,10 @@ func DefaultParams() Params {
 		OutputSpread: 0.3,
 		OwnTokens:    0.2,
 		ShortShare:   0.47,
-		ShortMedian:  170,
+		ShortMedian:  182,
 		ShortSigma:   0.9,
 		LongMedian:   647,
-		LongSigma:    1.56,
+		LongSigma:    1.61,
 
 		MixDrift:  0.55,
 		MixNoise:  0.2,
