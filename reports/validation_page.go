@@ -231,7 +231,7 @@ func (v Validation) abTables() []block {
 		paragraph(sentence("The same arrivals with the arm chosen by a hash of the conversation, or of the request ({}). Both arms share the endpoints' capacity and the router's telemetry, so each arm's rows tell of a world that neither router would make alone. Bias in log points ± its standard error.", n)),
 		tabular(bias),
 		heading("What an analysis by single requests would have claimed"),
-		paragraph(sentence("The same kind of interval with requests in place of pairs as the unit, estimated from 100 groups dealt at random ({}). "+
+		paragraph(sentence("The same kind of interval with requests in place of pairs as the unit, estimated from 50 groups dealt at random ({}). "+
 			"An interval that takes requests for independent is narrow because it does not see what all requests of a block share.", n)),
 		tabular(naive),
 	}

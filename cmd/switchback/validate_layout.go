@@ -75,7 +75,7 @@ func length(plan experiment.Plan) time.Duration {
 
 // naiveGroups is the number of groups that requests are dealt out to when each is taken for independent. Resampling
 // groups dealt at random estimates what resampling single requests does, with groups − 1 degrees of freedom.
-const naiveGroups = 100
+const naiveGroups = 50
 
 // byRequest deals requests out to groups, whatever their time: what an analysis by single requests sees. In a switchback
 // world the burn-in is left out.

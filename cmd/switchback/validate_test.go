@@ -205,6 +205,31 @@ func TestTrialIsRun(t *testing.T) {
 	}
 }
 
+// TestTrialOfSameArms: in the scenario whose arms run one router, the truth is 0 to the last bit, and the pure world
+// labelled by the schedule is the experiment itself, as the A/A counts of every validation assume.
+func TestTrialOfSameArms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates two days three times")
+	}
+	v := small(t, 2, 0)
+	v.config.Market.Scenario = "a-a"
+	found, err := v.run(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := found.byBurnIn[slices.Index(v.burnIns, v.config.Design.BurnIn)]
+	for i, m := range v.metrics {
+		if truth := found.truth[i].Relative.Estimate; truth == nil || *truth != 0 {
+			t.Errorf("%s: true effect %v of a router against itself", m.ID, found.truth[i].Relative.Estimate)
+		}
+		for arm, same := range found.same {
+			if diff := cmp.Diff(own[i].Relative, same[i].Relative); diff != "" || *own[i].PValue != *same[i].PValue {
+				t.Errorf("%s: switchback (-) and world of arm %d (+):\n%s", m.ID, arm, diff)
+			}
+		}
+	}
+}
+
 func TestValidateStopsWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
