@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -259,6 +260,45 @@ func TestNamesAreFound(t *testing.T) {
 	}
 	if packages["stats"]["Analyse"] || function.MatchString("results.json") || !function.MatchString("compareColumns") {
 		t.Error("names are told apart badly")
+	}
+}
+
+// TestArchitectureNamesPackagesAndDependencies: every package of ours, and every module that is imported, stands in a table.
+func TestArchitectureNamesPackagesAndDependencies(t *testing.T) {
+	text := readDocument(t, "ARCHITECTURE.md")
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "switchback/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	modules := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		own := strings.TrimPrefix(words[0], "switchback/")
+		if !strings.HasSuffix(own, "test") && !strings.HasSuffix(own, "/data") && !strings.Contains(text, "| `"+own+"` |") {
+			t.Errorf("ARCHITECTURE.md does not list the package %s", own)
+		}
+		for _, imported := range words[1:] {
+			host, rest, _ := strings.Cut(imported, "/")
+			parts := strings.SplitN(rest, "/", 3)
+			switch {
+			case !strings.Contains(host, "."): // ours or the standard library's
+			case host == "github.com":
+				modules[parts[0]+"/"+parts[1]] = true
+			case len(parts) > 1:
+				modules[host+"/"+parts[0]+"/"+parts[1]] = true
+			default:
+				modules[imported] = true
+			}
+		}
+	}
+	if len(modules) < 10 {
+		t.Errorf("only %d modules are imported", len(modules))
+	}
+	for module := range modules {
+		module = strings.TrimSuffix(module, "/v3")
+		if !strings.Contains(text, "`"+module) {
+			t.Errorf("ARCHITECTURE.md does not say why %s is there", module)
+		}
 	}
 }
 
