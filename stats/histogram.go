@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,59 +27,43 @@ type binValues struct {
 	prefix  []uint32 // checkpoints × columns: rows before every checkpointEvery-th entry
 }
 
-// newHistograms sorts the answer of Source.Histogram into one histogram for each model.
-func newHistograms(counts []Bin, models, pairs int) ([]*histogram, error) {
-	rows := make([][]int64, models)
-	for m := range rows {
-		rows[m] = make([]int64, 2*pairs)
-	}
+// newHistogram takes the counts of one model, as Source.Histogram answered them. It reorders the slice.
+func newHistogram(counts []Bin, pairs int) (*histogram, error) {
+	rows := make([]int64, 2*pairs)
 	for _, b := range counts {
-		if b.Model < 0 || b.Model >= models {
-			return nil, fmt.Errorf("model %d: have %d", b.Model, models)
-		}
 		c, err := column(b.Column, pairs)
 		if err != nil {
 			return nil, err
 		}
 		if b.N < 0 {
-			return nil, fmt.Errorf("model %d, column %d, bin %d: negative count %d", b.Model, b.Column, b.Bin, b.N)
+			return nil, fmt.Errorf("column %d, bin %d: negative count %d", b.Column, b.Bin, b.N)
 		}
-		rows[b.Model][c] += b.N
+		rows[c] += b.N
 	}
-	hs := make([]*histogram, models)
-	for m := range hs {
-		hs[m] = &histogram{support: newSupport(rows[m])}
-		for _, n := range rows[m] {
-			if most := int64(math.MaxUint32 / max(1, pairs)); n > most { // a draw may weigh one cell with the number of pairs
-				return nil, fmt.Errorf("model %d: %d rows in one cell, at most %d", m, n, most)
+	most := int64(math.MaxUint32 / max(1, pairs)) // a draw may weigh one cell with the number of pairs
+	if n := slices.Max(append(rows, 0)); n > most {
+		return nil, fmt.Errorf("%d rows in one cell, at most %d", n, most)
+	}
+	h := &histogram{support: newSupport(rows)}
+	slices.SortFunc(counts, func(a, b Bin) int { return cmp.Compare(a.Bin, b.Bin) })
+	for _, b := range counts {
+		if b.N == 0 || !h.support.complete[b.Column/2] {
+			continue
+		}
+		// A new bin starts from the counts of the one below.
+		if n := len(h.bins); n == 0 || h.bins[n-1] != b.Bin {
+			h.bins = append(h.bins, b.Bin)
+			h.prefix = append(h.prefix, make([]uint32, 2*pairs)...)
+			if n > 0 {
+				copy(h.prefix[n*2*pairs:], h.prefix[(n-1)*2*pairs:n*2*pairs])
 			}
 		}
+		c, _ := column(b.Column, pairs)
+		h.prefix[(len(h.bins)-1)*2*pairs+c] += uint32(b.N)
 	}
-	for _, b := range counts {
-		if h := hs[b.Model]; b.N > 0 && h.support.complete[b.Column/2] {
-			h.bins = append(h.bins, b.Bin)
-		}
-	}
-	for _, h := range hs {
-		slices.Sort(h.bins)
-		h.bins = slices.Clip(slices.Compact(h.bins))
-		h.prefix = make([]uint32, len(h.bins)*2*pairs)
-		h.inside = make([]*binValues, len(h.bins))
-	}
-	for _, b := range counts {
-		if h := hs[b.Model]; b.N > 0 && h.support.complete[b.Column/2] {
-			at, _ := slices.BinarySearch(h.bins, b.Bin)
-			c, _ := column(b.Column, pairs)
-			h.prefix[at*2*pairs+c] += uint32(b.N)
-		}
-	}
-	for _, h := range hs {
-		for i := 2 * pairs; i < len(h.prefix); i++ {
-			h.prefix[i] += h.prefix[i-2*pairs]
-		}
-		h.sumRows()
-	}
-	return hs, nil
+	h.inside = make([]*binValues, len(h.bins))
+	h.sumRows()
+	return h, nil
 }
 
 // sumRows adds up the columns of each prefix, by arm and for both.
