@@ -240,3 +240,13 @@ func checkEnvironment(t *testing.T, settings string) {
 		}
 	}
 }
+
+// TestNightlyPageTreatsEveryExitCode: the page says of each code what to do.
+func TestNightlyPageTreatsEveryExitCode(t *testing.T) {
+	text := readDocument(t, "docs/nightly.md")
+	for _, c := range exitCodes() {
+		if !regexp.MustCompile(`(?m)^\| ` + strconv.Itoa(c.Code) + `[ |]`).MatchString(text) {
+			t.Errorf("docs/nightly.md does not say what to do on exit code %d", c.Code)
+		}
+	}
+}

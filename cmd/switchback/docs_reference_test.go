@@ -365,3 +365,22 @@ func TestConfigurationsShownAreValid(t *testing.T) {
 		t.Errorf("%d configurations found", n)
 	}
 }
+
+// TestReadmeNumbersAreTrue checks the numbers that the README's sentences hold.
+func TestReadmeNumbersAreTrue(t *testing.T) {
+	text := readDocument(t, "README.md")
+	goMod := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readDocument(t, "go.mod"))
+	scenario, design := experiment.Scenarios()[0], experiment.DefaultDesign()
+	for _, want := range []string{
+		"Go " + goMod[1] + " or newer",
+		fmt.Sprintf("%d real models", scenario.Models),
+		fmt.Sprintf("%.0f million simulated requests", scenario.Workload.RequestsPerWeek/1e6),
+		"one week from " + design.Start.Format(time.DateOnly),
+		fmt.Sprintf("(%d in a week)", design.Days*design.Slots()/2),
+		fmt.Sprintf("%.0f-hour blocks", design.Block.Hours()),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the README does not say %q", want)
+		}
+	}
+}
