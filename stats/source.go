@@ -56,6 +56,6 @@ type Source interface {
 	Models(ctx context.Context) ([]string, error)
 	Sums(ctx context.Context, metric string) ([]Sum, error)
 	Histogram(ctx context.Context, quantity string) ([]Bin, error)
-	// Values returns the exact values inside the named bins.
+	// Values returns the exact values inside the named bins, which are never BinZero or BinInf, and each at most once.
 	Values(ctx context.Context, quantity string, bins []ModelBin) ([]Value, error)
 }
