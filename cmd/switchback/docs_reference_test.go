@@ -115,14 +115,14 @@ func configurationTables(t *testing.T) string {
 	top := [][]string{{"key", "type", "default", "meaning"}}
 	whole := reflect.ValueOf(c)
 	for field, value := range whole.Fields() {
-		if key := field.Tag.Get("toml"); key != "" && tableOf(value) == (reflect.Value{}) {
+		if key := field.Tag.Get("toml"); key != "" && !tableOf(value).IsValid() {
 			top = append(top, keyRow(t, "config", field, value, meanings))
 		}
 	}
 	b.WriteString("### Top level\n\n" + markdownTable(top))
 	for field, value := range whole.Fields() {
 		key, table := field.Tag.Get("toml"), tableOf(value)
-		if key == "" || table == (reflect.Value{}) {
+		if key == "" || !table.IsValid() {
 			continue
 		}
 		rows := [][]string{{"key", "type", "default", "meaning"}}

@@ -148,7 +148,7 @@ func brokenLink(t *testing.T, document, target string) string {
 }
 
 // pathLike is what reads as a file of the repository: a word with a slash and an extension that we use.
-var pathLike = regexp.MustCompile("^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.*-]+)*/?[A-Za-z0-9_.-]*\\.(go|md|yml|toml|csv|sql|json|py|svg|service|timer|yaml)$")
+var pathLike = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.*-]+)*\.(go|md|yml|toml|csv|sql|json|py|svg|service|timer|yaml)$`)
 
 // TestDocumentsNameWhatExists checks the files and identifiers that the developers' documents name in code letters.
 func TestDocumentsNameWhatExists(t *testing.T) {
