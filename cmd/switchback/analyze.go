@@ -76,7 +76,11 @@ func (j *job) analyze(ctx context.Context, store *ingest.Store, s *settings, com
 	if err != nil {
 		return reports.Document{}, err
 	}
-	return j.conclude(ctx, store, plan, w, command, before)
+	doc, err := j.conclude(ctx, store, plan, w, command, before)
+	if err != nil {
+		return doc, err
+	}
+	return doc, j.out.writePlan(plan)
 }
 
 // factsBefore returns what the saved run of a date says of its rows, which are the same.
