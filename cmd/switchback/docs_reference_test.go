@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -382,5 +383,33 @@ func TestReadmeNumbersAreTrue(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the README does not say %q", want)
 		}
+	}
+}
+
+// TestLogsShownAreReadable loads every log that the page of the log format shows.
+func TestLogsShownAreReadable(t *testing.T) {
+	blocks, _ := fences(readDocument(t, "docs/log-format.md"))
+	n := 0
+	for _, f := range blocks {
+		if f.info != "csv" {
+			continue
+		}
+		n++
+		path := filepath.Join(t.TempDir(), "log.csv")
+		if err := os.WriteFile(path, []byte(strings.Join(f.lines, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o := ingest.DefaultLoadOptions()
+		o.Now, o.DryRun = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), true
+		report, err := ingest.LoadFiles(context.Background(), nil, []string{path}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.Files[0]; got.Rows != int64(len(f.lines)-1) || got.Rejects != 0 || len(got.Unknown) > 0 {
+			t.Errorf("line %d: %d rows, %d rejects, unknown columns %v", f.line, got.Rows, got.Rejects, got.Unknown)
+		}
+	}
+	if n == 0 {
+		t.Error("no log is shown")
 	}
 }
