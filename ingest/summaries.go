@@ -174,6 +174,13 @@ func (s *Summaries) Sums(ctx context.Context, metric string) ([]stats.Sum, error
 		}
 		s.sums[metric] = found
 	}
+	if _, ok := s.sums[metric]; !ok && metric == FixedMix {
+		found, err := s.fixedMix(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("sums of %s: %w", metric, err)
+		}
+		s.sums[metric] = found
+	}
 	found, ok := s.sums[metric]
 	if !ok {
 		return nil, fmt.Errorf("sums of %s: no such metric", metric)

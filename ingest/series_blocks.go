@@ -1,0 +1,128 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"switchback/experiment"
+	"switchback/stats"
+)
+
+// BlockSeries is one block of a window with what was measured in it.
+type BlockSeries struct {
+	experiment.Block
+	Rows   int64      // all rows
+	BurnIn int64      // of Rows
+	Values []*float64 // of the kept rows, all models together, by metric as asked; nil is unknown
+}
+
+// Blocks returns the window's blocks in the order of the schedule. Metrics that are not those of the series are unknown.
+func (s *Series) Blocks(ctx context.Context, metrics []string) ([]BlockSeries, error) {
+	out := make([]BlockSeries, len(s.columns.plan.Blocks))
+	for i, b := range s.columns.plan.Blocks {
+		out[i] = BlockSeries{Block: b, Values: make([]*float64, len(metrics))}
+	}
+	if err := s.countBlocks(ctx, out); err != nil {
+		return nil, fmt.Errorf("rows of blocks: %w", err)
+	}
+	index, err := s.blockOfCell(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("places of blocks: %w", err)
+	}
+	for at, m := range s.metrics {
+		column := slices.Index(metrics, m.id)
+		if column < 0 {
+			continue
+		}
+		values := make([]*float64, len(out))
+		if m.kind == stats.Quantile {
+			if err := s.quantilesOfBlocks(ctx, m, values); err != nil {
+				return nil, fmt.Errorf("%s of blocks: %w", m.id, err)
+			}
+		} else {
+			s.ratiosOfBlocks(at, index, values)
+		}
+		for i, v := range values {
+			out[i].Values[column] = v
+		}
+	}
+	return out, nil
+}
+
+// countBlocks counts all rows, also those without a model.
+func (s *Series) countBlocks(ctx context.Context, out []BlockSeries) error {
+	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf(`SELECT %s, r.block_id, count(*), count(*) FILTER (r.in_burn_in) FROM requests r
+		WHERE r.block_id IS NOT NULL AND %s GROUP BY ALL`, strings.ReplaceAll(scheduleOf(s.columns.plan), "r.model", "coalesce(r.model, '')"), s.window.inside()))
+	if err != nil {
+		return err
+	}
+	type counts struct{ rows, burnIn int64 }
+	found := map[blockKey]counts{}
+	_, err = collect(rows, func(scan func(...any) error) (struct{}, error) {
+		var k blockKey
+		var n counts
+		err := scan(&k.model, &k.id, &n.rows, &n.burnIn)
+		found[k] = n
+		return struct{}{}, err
+	})
+	for i, b := range out {
+		n := found[blockKey{b.Model, b.ID}]
+		out[i].Rows, out[i].BurnIn = n.rows, n.burnIn
+	}
+	return err
+}
+
+// blockOfCell returns the index of each cell's block in the plan.
+func (s *Series) blockOfCell(ctx context.Context) (map[int32]int, error) {
+	rows, err := s.conn.QueryContext(ctx, "SELECT cell, block FROM temp.places")
+	if err != nil {
+		return nil, err
+	}
+	index := map[int32]int{}
+	_, err = collect(rows, func(scan func(...any) error) (struct{}, error) {
+		var cell int32
+		var block int
+		err := scan(&cell, &block)
+		index[cell] = block
+		return struct{}{}, err
+	})
+	return index, err
+}
+
+// ratiosOfBlocks divides the sums over all models.
+func (s *Series) ratiosOfBlocks(metric int, index map[int32]int, values []*float64) {
+	y, n := make([]int64, len(values)), make([]int64, len(values))
+	sums := s.sums[countedByOrigin]
+	for i, f := range sums.fragments {
+		y[index[f.cell]] += sums.y[metric][i]
+		n[index[f.cell]] += sums.n[metric][i]
+	}
+	for i := range values {
+		if n[i] > 0 {
+			v := float64(y[i]) / float64(n[i]) * s.metrics[metric].scale
+			values[i] = &v
+		}
+	}
+}
+
+// quantilesOfBlocks takes quantiles over all models. A decimal share makes DuckDB find the rank in whole numbers.
+func (s *Series) quantilesOfBlocks(ctx context.Context, m seriesMetric, values []*float64) error {
+	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf(`SELECT p.block, quantile_disc(%[1]s, 0.%03[2]d) FROM temp.since JOIN
+		(SELECT DISTINCT cell, block FROM temp.places) p USING (cell) WHERE kept AND %[1]s IS NOT NULL GROUP BY p.block`, m.column, m.perMille))
+	if err != nil {
+		return err
+	}
+	_, err = collect(rows, func(scan func(...any) error) (struct{}, error) {
+		var block int
+		var value int64
+		err := scan(&block, &value)
+		if err == nil && value < stats.Inf {
+			v := float64(value) * m.scale
+			values[block] = &v
+		}
+		return struct{}{}, err
+	})
+	return err
+}
