@@ -13,16 +13,25 @@ import (
 )
 
 // bigSource answers like a store of many rows whose traffic follows Zipf's law over the models. All quantities share
-// one sample. The clock stands still while it answers.
+// one sample. A benchmark's clock stands still while it answers.
 type bigSource struct {
-	b      *testing.B
+	clock interface {
+		StartTimer()
+		StopTimer()
+	}
 	models int
 	pairs  int
 	values [][]int64 // by model · columns + column, ascending
 }
 
-func newBigSource(b *testing.B, rows, models, pairs int) *bigSource {
-	s := &bigSource{b: b, models: models, pairs: pairs}
+// noClock is the clock of a source outside benchmarks.
+type noClock struct{}
+
+func (noClock) StartTimer() {}
+func (noClock) StopTimer()  {}
+
+func newBigSource(rows, models, pairs int) *bigSource {
+	s := &bigSource{clock: noClock{}, models: models, pairs: pairs}
 	rng := rand.New(rand.NewPCG(1, 2))
 	harmonic := 0.0
 	for m := range models {
@@ -52,8 +61,8 @@ func (s *bigSource) Models(context.Context) ([]string, error) {
 }
 
 func (s *bigSource) Sums(context.Context, string) ([]stats.Sum, error) {
-	s.b.StopTimer()
-	defer s.b.StartTimer()
+	s.clock.StopTimer()
+	defer s.clock.StartTimer()
 	var out []stats.Sum
 	for i, cell := range s.values {
 		n := int64(len(cell))
@@ -63,8 +72,8 @@ func (s *bigSource) Sums(context.Context, string) ([]stats.Sum, error) {
 }
 
 func (s *bigSource) Histogram(context.Context, string) ([]stats.Bin, error) {
-	s.b.StopTimer()
-	defer s.b.StartTimer()
+	s.clock.StopTimer()
+	defer s.clock.StartTimer()
 	var out []stats.Bin
 	for i, cell := range s.values {
 		for _, v := range cell {
@@ -80,8 +89,8 @@ func (s *bigSource) Histogram(context.Context, string) ([]stats.Bin, error) {
 }
 
 func (s *bigSource) Values(_ context.Context, _ string, bins []stats.ModelBin) ([]stats.Value, error) {
-	s.b.StopTimer()
-	defer s.b.StartTimer()
+	s.clock.StopTimer()
+	defer s.clock.StartTimer()
 	wanted := map[stats.ModelBin]bool{}
 	for _, b := range bins {
 		wanted[b] = true
@@ -129,7 +138,8 @@ func BenchmarkResampling(b *testing.B) {
 			if rows > 1_000_000 && testing.Short() {
 				b.Skip("24 M rows under -short")
 			}
-			src := newBigSource(b, rows, 30, 28)
+			src := newBigSource(rows, 30, 28)
+			src.clock = b
 			opts := stats.DefaultOptions()
 			opts.Order = "slot-balanced"
 			pairs := testPairs(7, 4)
