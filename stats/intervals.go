@@ -196,12 +196,18 @@ func bcaTails(r replicates, point, a, alpha float64) (low, high float64) {
 	return tail(alpha), tail(1 - alpha)
 }
 
-// monteCarloError returns the standard error of an end of a percentile interval with the given tail that comes from
-// the finite number of replicates: √(p(1−p)/B) over the density of a normal distribution with the replicates' spread.
-// It is NaN for a tail that holds less than one replicate: no normal distribution tells of the extremes.
-func monteCarloError(r replicates, tail float64) float64 {
-	if tail*float64(len(r.sorted)) < 1 {
+// monteCarloError returns the standard error of an end of an interval that comes from the finite number of replicates:
+// √(p(1−p)/B) for its tail p, over the density of a normal distribution with the replicates' spread. It is NaN for the t
+// interval, which has no random part.
+func (e evidence) monteCarloError(kind string, alpha float64) float64 {
+	r, tail := e.bootstrap, alpha
+	switch kind {
+	case IntervalT:
 		return math.NaN()
+	case IntervalHalfSample:
+		r = e.half
+	case IntervalExpanded:
+		tail = ExpandedTail(alpha, e.n)
 	}
 	z := distuv.UnitNormal.Quantile(tail)
 	return r.sd() * math.Sqrt(tail*(1-tail)/float64(len(r.sorted))) / distuv.UnitNormal.Prob(z)

@@ -141,14 +141,8 @@ func (r *row) beside(e *Estimate, relative evidence) {
 	}
 	e.TwoWay = expBounds(r.twoWay(relative))
 	e.PValue = number(swapP(relative.point, r.effects[setSwaps].log))
-	if relative.n >= 2 && relative.bootstrap.usable {
-		tail := opts.tail()
-		if opts.Interval == IntervalExpanded {
-			tail = ExpandedTail(tail, relative.n)
-		}
-		if e.Relative.Hi != nil {
-			e.MCError = number(monteCarloError(relative.bootstrap, tail) * (1 + *e.Relative.Hi))
-		}
+	if e.Relative.Hi != nil {
+		e.MCError = number(relative.monteCarloError(opts.Interval, opts.tail()) * (1 + *e.Relative.Hi))
 	}
 	if n := float64(relative.n); n >= 2 && !math.IsNaN(r.a.look) && relative.bootstrap.usable {
 		half := lookCritical(r.a.look, relative.n) * relative.bootstrap.sd() * math.Sqrt(n/(n-1))
