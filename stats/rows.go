@@ -116,7 +116,9 @@ func (r *row) estimate() Estimate {
 	if r.scope.pairs > 0 && r.scope.pairs < enoughPairs && r.scope.models > 0 {
 		r.scope.codes = append(r.scope.codes, "too_few_pairs")
 	}
-	e.UndefinedReplicates = relative.bootstrap.undefined
+	if r.scope.models > 0 {
+		e.UndefinedReplicates = relative.bootstrap.undefined
+	}
 	if e.Relative.Estimate != nil && (e.Relative.Lo == nil || e.Relative.Hi == nil) && r.scope.pairs >= 2 {
 		code := "undefined_replicates"
 		if relative.usable(opts.Interval) {
