@@ -58,8 +58,8 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 		return nil, fmt.Errorf("unknown world %q (known: %s)", s.world, strings.Join(Worlds(), ", "))
 	}
 	for _, arm := range []string{cfg.Plan.Arms.Control, cfg.Plan.Arms.Treatment} {
-		if !slices.Contains(router.Policies(), arm) {
-			return nil, fmt.Errorf("unknown policy %q (known: %s)", arm, strings.Join(router.Policies(), ", "))
+		if err := router.CheckPolicy(arm); err != nil {
+			return nil, err
 		}
 	}
 	groups, err := s.pickModels()

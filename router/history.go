@@ -27,6 +27,7 @@ type History struct {
 
 // Recall adds what is known of an endpoint to the telemetry, as if it had just been observed.
 func (r *Router) Recall(now Instant, endpoint int32, h *History) {
+	r.follow(now)
 	t := &r.telemetry
 	w := t.weigh(now)
 	e := &t.endpoints[endpoint]

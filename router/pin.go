@@ -30,9 +30,10 @@ const (
 	LeftDown                 // the endpoint is failing or taken out by the breaker
 	LeftLimited              // the endpoint asked to be left alone for a while (Retry-After)
 	LeftCap                  // the endpoint is over its learned cap
+	LeftGone                 // the endpoint is no longer on offer
 )
 
-var leftNames = [...]string{"", "cold", "idle", "no-cache-discount", "filtered", "ordered", "down", "rate-limited", "over-cap"}
+var leftNames = [...]string{"", "cold", "idle", "no-cache-discount", "filtered", "ordered", "down", "rate-limited", "over-cap", "gone"}
 
 // String names the reason.
 func (l Left) String() string { return leftNames[l] }
@@ -44,6 +45,8 @@ func (r *Router) stays(now Instant, req *Request) Left {
 	switch {
 	case len(req.Order) > 0:
 		return LeftOrdered
+	case int(e) >= len(r.endpoints):
+		return LeftGone
 	case req.Excluded.Has(e):
 		return LeftFiltered
 	case r.unpinned.Has(e) || r.deck.guarded && r.guardedOff.Has(e):
@@ -52,6 +55,8 @@ func (r *Router) stays(now Instant, req *Request) Left {
 		return LeftCold
 	case now-p.LastUsed > r.idle[e]:
 		return LeftIdle
+	case r.deck.guarded && r.halfOpen.Has(e) && !r.leased(e, now):
+		return LeftDown // one probe at a time, conversations included
 	}
 	return LeftNot
 }

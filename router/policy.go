@@ -2,6 +2,7 @@ package router
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -50,7 +51,11 @@ func CheckPolicy(name string) error {
 // policyNamed finds a policy for the endpoints.
 func policyNamed(name string, endpoints []Endpoint) (policy, error) {
 	if list, ok := strings.CutPrefix(name, "order:"); ok {
-		return newOrderPolicy(strings.Split(list, ","), endpoints), nil
+		slugs := strings.Split(list, ",")
+		if slices.Contains(slugs, "") {
+			return nil, fmt.Errorf("use policy %q: an empty slug in the list", name)
+		}
+		return newOrderPolicy(slugs, endpoints), nil
 	}
 	for i := range policies {
 		if policies[i].name == name {

@@ -59,7 +59,7 @@ func (r *Router) share(eligible, flagged Set, t *table) {
 			best = c
 		}
 	}
-	perEdge := 1 / (r.cfg.Share.Edge * best)
+	perEdge := 1 / (r.cfg.Share.Edge * max(best, leastCost))
 	preference := t.scratch
 	for i, c := range t.costs {
 		preference[i] = 0
@@ -81,6 +81,9 @@ func (r *Router) share(eligible, flagged Set, t *table) {
 		}
 	}
 }
+
+// leastCost, in USD per request, is where distances from a best endpoint that costs nothing are measured.
+const leastCost = 1e-18
 
 // costs fills every endpoint's Routing Cost for a request of the size class.
 func (r *Router) costs(class int, s []signals, out []float64) {

@@ -32,6 +32,7 @@ type Router struct {
 	truth     []Truth
 
 	// The snapshot: what the telemetry said at its time. Decisions read it until it is older than SnapshotAge or made SnapshotPicks picks.
+	latest     Instant // of all calls
 	generation uint64
 	taken      Instant
 	picks      int
@@ -140,6 +141,7 @@ func (r *Router) Retry(now Instant, req *Request, tried *Set, rng rand.Source) D
 
 // Observe learns from an attempt that ended. Every attempt that Decide or Retry decided must be observed once.
 func (r *Router) Observe(now Instant, endpoint int32, o *Outcome) {
+	r.follow(now)
 	w := r.telemetry.weigh(now)
 	r.telemetry.add(w, now, endpoint, o)
 	l := &r.loads[endpoint]

@@ -2,6 +2,7 @@ package router
 
 // refresh takes a new snapshot when the last one is no longer good.
 func (r *Router) refresh(now Instant) {
+	r.follow(now)
 	if r.stale || now-r.taken >= Instant(r.cfg.SnapshotAge) || r.picks >= r.cfg.SnapshotPicks {
 		r.snapshot(now)
 	}

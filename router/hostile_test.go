@@ -1,0 +1,151 @@
+package router
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// Each test here is an input or a turn of events that should not happen, and does.
+
+// A clock that is set back, by a second or to 1970, leaves shares finite and ends every cooldown and ejection in time.
+func TestClockSetBack(t *testing.T) {
+	for _, back := range []Instant{Instant(Second), 2 * Instant(Minute), minutes(60), minutes(60 * 24 * 30), 1.7e15} {
+		r := newRouter(t, 5, DefaultConfig())
+		rng := rand.NewPCG(1, 20)
+		now := Instant(1.7e15)
+		for range 120 {
+			now += Instant(Second)
+			for e := range r.endpoints {
+				r.Observe(now, int32(e), ok())
+			}
+		}
+		for range 200 {
+			r.Observe(now, 0, failure())
+		}
+		r.Observe(now, 1, &Outcome{Kind: OutcomeRateLimited, RetryAfter: 40 * Second})
+		r.refresh(now)
+		if !r.open.Has(0) || !r.cooling.Has(1) {
+			t.Fatal("endpoint 0 is not out or endpoint 1 not cooling")
+		}
+		before := append([]float64(nil), r.sharesNow(r.all)...)
+		now -= back
+		r.stale = true
+		r.Decide(now, &Request{}, rng)
+		for i, s := range r.sharesNow(r.all) {
+			near(t, "share after the clock was set back", s, before[i], 0.02)
+		}
+		if wait := r.RetryAfter(now, &Request{Excluded: Set{^uint64(2)}}); wait > 41*Second {
+			t.Errorf("set back by %v s: the cooldown of 40 s lasts for %v s", Micros(back).Seconds(), wait.Seconds())
+		}
+		for range 40 { // open and half-open end within 20 minutes
+			now += Instant(30 * Second)
+			r.refresh(now)
+		}
+		if r.breakers[0].state != closed || r.cooling.Has(1) {
+			t.Errorf("set back by %v s: still out 20 minutes later", Micros(back).Seconds())
+		}
+	}
+}
+
+// Endpoints that charge nothing, with waiting that costs nothing, share the traffic evenly.
+func TestEverythingFree(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Cost.Throughput, cfg.Cost.TTFT, cfg.Cost.RateLimit = 0, 0, 0
+	r, err := New("m", []Endpoint{{Slug: "a"}, {Slug: "b"}, {Slug: "c", Price: Price{Input: 1e-6}}}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.refresh(0)
+	shares := r.sharesNow(r.all)
+	near(t, "share of a free endpoint", shares[0], (1-cfg.Share.Floor)/2+cfg.Share.Floor/3, 1e-12)
+	near(t, "share of the other", shares[2], cfg.Share.Floor/3, 1e-12)
+}
+
+// Constants so large that costs would overflow are refused.
+func TestHugeConstants(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"cost.throughput":    func(c *Config) { c.Cost.Throughput = 1e308 },
+		"cost.error_penalty": func(c *Config) { c.Cost.ErrorPenalty = math.Inf(1) },
+		"telemetry.prior":    func(c *Config) { c.Telemetry.Prior = 1e300 },
+		"share.edge":         func(c *Config) { c.Share.Edge = math.NaN() },
+	} {
+		cfg := DefaultConfig()
+		change(&cfg)
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// A router takes 1 to 128 endpoints, and draws each of 128.
+func TestNumberOfEndpoints(t *testing.T) {
+	for n, good := range map[int]bool{0: false, 1: true, 128: true, 129: false} {
+		if _, err := New("m", market(n), DefaultConfig()); (err == nil) != good {
+			t.Errorf("%d endpoints: error %v", n, err)
+		}
+	}
+	r := newRouter(t, 128, DefaultConfig())
+	rng := rand.NewPCG(1, 21)
+	var seen Set
+	for range 20000 {
+		seen.Add(r.Decide(0, &Request{}, rng).Endpoint)
+	}
+	if seen.Len() != 128 {
+		t.Errorf("%d of 128 endpoints drawn", seen.Len())
+	}
+}
+
+// A conversation whose endpoint is no longer on offer is routed anew.
+func TestPinToGoneEndpoint(t *testing.T) {
+	r := newRouter(t, 3, DefaultConfig())
+	for _, pin := range []int32{4, 128, 129, 1000} {
+		d := r.Decide(0, &Request{Pin: Pin{Endpoint: pin, Warm: true}}, rand.NewPCG(1, 22))
+		if d.Pinned || d.Left != LeftGone || d.Endpoint < 0 || d.Endpoint > 2 {
+			t.Errorf("pin to endpoint %d of 3: %+v", pin-1, d)
+		}
+	}
+}
+
+// Conversations that come back to a half-open endpoint take turns like everybody else.
+func TestPinsProbeOneAtATime(t *testing.T) {
+	r := newRouter(t, 5, DefaultConfig())
+	rng := rand.NewPCG(1, 23)
+	broken(t, r)
+	now := Instant(0)
+	for range 5 { // until the ejection is longer than the recent memory
+		now = r.breakers[0].until
+		r.refresh(now)
+		r.Observe(now, 0, failure())
+		r.refresh(now)
+	}
+	now = r.breakers[0].until
+	r.refresh(now)
+	if !r.halfOpen.Has(0) || r.down.Has(0) {
+		t.Fatal("want a half-open endpoint whose failures are forgotten")
+	}
+	stayed := 0
+	for range 500 {
+		if d := r.Decide(now, &Request{Pin: Pin{Endpoint: 1, LastUsed: now, Warm: true}}, rng); d.Pinned {
+			stayed++
+		} else if d.Left != LeftDown {
+			t.Fatalf("left for %v", d.Left)
+		}
+	}
+	if stayed != 1 {
+		t.Errorf("%d conversations at once at a half-open endpoint, want 1", stayed)
+	}
+}
+
+// An order with an empty slug in it is no policy.
+func TestOrderOfNobody(t *testing.T) {
+	for _, name := range []string{"order:", "order:a,,b", "order:a,"} {
+		if CheckPolicy(name) == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	if err := CheckPolicy("order:deepinfra/fp8,together"); err != nil {
+		t.Error(err)
+	}
+}
