@@ -27,7 +27,7 @@ func readArrow(in io.Reader, _ int64, sink *rowSink) (unknown []string, err erro
 	if string(magic[:6]) != arrowMagic { // a file is a stream between a magic word and a footer
 		in = io.MultiReader(strings.NewReader(string(magic[:])), in)
 	}
-	records, err := ipc.NewReader(in)
+	records, err := ipc.NewReaderFromMessageReader(&ipcMessages{in: in}, ipc.WithAllocator(boundedAllocator{memory.DefaultAllocator}))
 	if err != nil {
 		return nil, inputError{sink.file, "unreadable Arrow: " + err.Error()}
 	}

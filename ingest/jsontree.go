@@ -60,7 +60,7 @@ func (s *jsonScanner) objectNode(depth int) (node, bool) {
 		if !ok {
 			return n, false
 		}
-		n.members = append(n.members, member{string(key), v})
+		n.members = append(n.members, member{validText(key), v})
 	}
 }
 
@@ -124,7 +124,7 @@ func (n node) str() string {
 	if n.kind == jsonNested {
 		return ""
 	}
-	return string(n.text)
+	return validText(n.text)
 }
 
 // inner reads a string as JSON: some logs put JSON into strings.
