@@ -19,6 +19,7 @@ type facts struct {
 	notes      []string            // plain sentences that a reader must know
 	logHash    string              // of driven rows, "" when they come from logs
 	short      []string            // files that are cut short, of which nothing was loaded
+	series     series
 	provenance reports.Provenance
 }
 
@@ -33,12 +34,16 @@ func (c *config) document(e estimates, f facts) reports.Document {
 		Window:        reports.Window{Start: e.window.since, End: e.window.until},
 		Arms:          reports.Arms{Control: e.plan.Arms.Control, Treatment: e.plan.Arms.Treatment},
 		Design:        c.designOf(e.plan),
-		Method:        c.method(),
+		Method:        c.method(e),
 		Decision:      reports.Decision{Metrics: c.Report.Decision, Guardrails: c.Report.Guardrails},
-		Metrics:       e.found.Estimates,
-		Diagnostics:   reports.Diagnostics{Health: healthOf(f.health, f.arms, e), Excluded: e.found.Exclusions},
+		Metrics:       append(e.found.Estimates[:len(e.found.Estimates):len(e.found.Estimates)], f.series.born...),
+		Diagnostics:   reports.Diagnostics{Health: healthOf(f.health, f.arms, e), Excluded: e.found.Exclusions, Checks: f.series.checks},
 		Notes:         f.notes,
 		Provenance:    f.provenance,
+		Blocks:        f.series.blocks,
+		SinceSwitch:   f.series.since,
+		Providers:     f.series.providers,
+		Spend:         f.series.spend,
 	}
 	lacks := c.lacks(doc.Diagnostics.Health, f)
 	doc.Incomplete = len(lacks) > 0
@@ -87,11 +92,12 @@ func (c *config) scheduleKind() string {
 	return reports.ScheduleLabels
 }
 
-func (c *config) method() reports.Method {
+func (c *config) method(e estimates) reports.Method {
 	a := c.analysis()
 	return reports.Method{
 		Interval: a.Interval, Replicates: a.Replicates, Confidence: a.Confidence, Weights: a.Weights, Seed: a.Seed,
 		SlotAdjustment: a.SlotAdjustment, MinPairs: a.MinPairs, MinRows: a.MinRows,
+		Looks: looks(e.plan, e.window),
 	}
 }
 

@@ -76,7 +76,9 @@ type estimates struct {
 	window  window
 	applied ingest.PlanReport
 	blocks  ingest.BlockHealth
+	pairs   []stats.Pair
 	found   stats.Analysis
+	volume  stats.VolumeTest
 }
 
 // estimate labels the rows by the plan, summarises them by block, and estimates every metric.
@@ -98,7 +100,7 @@ func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment
 	if err != nil {
 		return e, err
 	}
-	e.blocks = blocks
+	e.pairs, e.blocks = pairs, blocks
 	var source *ingest.Summaries
 	err = j.stage("summarise", "blocks", func(*stage) (int64, error) {
 		source, err = store.Summaries(ctx, rows)
@@ -108,9 +110,12 @@ func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment
 		return e, err
 	}
 	err = j.stage("analyse", "metrics", func(*stage) (int64, error) {
-		metrics, options := ingest.StatsMetrics(), j.config.analysis()
-		options.Days = daysOf(plan)
-		e.found, err = stats.Analyze(ctx, source, metrics, pairs, options)
+		metrics, options := append(ingest.StatsMetrics(), ingest.CheckMetrics()...), j.config.analysis()
+		options.Days, options.Looks = daysOf(plan), looks(plan, w)
+		if e.found, err = stats.Analyze(ctx, source, metrics, pairs, options); err != nil {
+			return 0, err
+		}
+		e.volume, err = stats.CompareVolume(ctx, source, pairs)
 		return int64(len(metrics)), err
 	})
 	return e, errors.Join(err, source.Close())

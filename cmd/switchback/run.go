@@ -155,6 +155,13 @@ func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment
 			Hint: "check the schedule, --date and whether the log's times are UTC",
 		}
 	}
+	err = j.stage("series", "blocks", func(*stage) (int64, error) {
+		f.series, err = j.askSeries(ctx, store, e)
+		return int64(len(f.series.blocks)), err
+	})
+	if err != nil {
+		return reports.Document{}, err
+	}
 	doc := j.config.document(e, f)
 	j.record.Warnings = doc.Warnings
 	j.record.Inputs = doc.Provenance.Inputs
