@@ -27,7 +27,10 @@ func weekPlan(t testing.TB, days int) Plan {
 	return p
 }
 
-// TestLook prints the levels of a week, for calibration by hand: SWITCHBACK_LOOK=Market.Headroom=6 go test -run TestLook -v ./experiment
+// TestLook prints the levels of a week beside the published ones, with parameters changed by hand. With SWITCHBACK_WORLDS
+// set it compares all-control with all-treatment, which is the true effect, instead of the arms of a switchback.
+//
+//	SWITCHBACK_LOOK=Market.Headroom=30 SWITCHBACK_WORLDS=1 go test ./experiment -run TestLook -v -timeout 1h
 func TestLook(t *testing.T) {
 	if os.Getenv("SWITCHBACK_LOOK") == "" {
 		t.Skip("SWITCHBACK_LOOK is not set")

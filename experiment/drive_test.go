@@ -390,6 +390,26 @@ func TestWorldsShareTheirArrivals(t *testing.T) {
 	}
 }
 
+// The oracle knows the market, so it beats uniform draws on 429s and retries.
+func TestOracleBeatsUniform(t *testing.T) {
+	cfg := small(t)
+	for i := range cfg.Plan.Blocks {
+		b := &cfg.Plan.Blocks[i]
+		b.Arm = map[string]string{"price": "uniform", "routing-cost": "oracle"}[b.Arm]
+	}
+	cfg.Plan.Arms = Arms{Control: "uniform", Treatment: "oracle"}
+	retried, all := map[string]float64{}, map[string]float64{}
+	for _, r := range collect(t, cfg).requests {
+		all[r.Arm]++
+		if r.Retries.Value > 0 {
+			retried[r.Arm]++
+		}
+	}
+	if o, u := retried["oracle"]/all["oracle"], retried["uniform"]/all["uniform"]; o > 0.6*u {
+		t.Errorf("the oracle retries %.4f of its requests, uniform draws %.4f", o, u)
+	}
+}
+
 func TestDriveStopsOnErrors(t *testing.T) {
 	cfg := small(t)
 	full := errors.New("disk full")

@@ -33,6 +33,7 @@ type world struct {
 
 	log     *rowLog
 	summary ModelSummary
+	reveals bool   // a policy wants to know the market's true state
 	onTick  func() // of tests that watch the world; nil otherwise
 }
 
@@ -105,6 +106,7 @@ func (s *scene) newWorld(j job, log *rowLog) (*world, error) {
 			burnInEnds: microsSince(s.start, b.BurnInEnds)})
 	}
 	w.inside, w.arm = -1, s.plan.Arms.Control
+	w.reveals = s.plan.Arms.Control == "oracle" || s.plan.Arms.Treatment == "oracle"
 	return w, nil
 }
 
@@ -143,6 +145,9 @@ func (w *world) run(ctx context.Context, progress func(int64)) (ModelSummary, er
 		if control := min(tick, w.nextChange()); control <= next {
 			if control == tick {
 				w.market.Tick(tick)
+				if w.reveals {
+					w.reveal()
+				}
 				if w.onTick != nil {
 					w.onTick()
 				}
@@ -221,4 +226,12 @@ func (w *world) changeBlock(now int64) error {
 		w.arm = w.blocks[w.inside].Arm
 	}
 	return w.use(w.arm)
+}
+
+// reveal tells the router the true state of every endpoint. Only the policy oracle looks at it.
+func (w *world) reveal() {
+	for i := range w.market.Endpoints {
+		s := w.market.State(int32(i), w.demand.MeanInput, w.demand.MeanOutput)
+		w.router.Reveal(int32(i), router.Truth(s))
+	}
 }

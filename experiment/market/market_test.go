@@ -65,6 +65,21 @@ func TestUnloadedLatencyIsTheOffers(t *testing.T) {
 	}
 }
 
+// Without noise, the state foretells what an attempt takes.
+func TestStateIsWhatHappens(t *testing.T) {
+	m := build(t, quiet(), hour, 1)
+	for i := range m.Endpoints {
+		var c Cache
+		m.Endpoints[i].inFlight++ // as Try counts the request itself
+		s := m.State(int32(i), 3000, 500)
+		m.Endpoints[i].inFlight--
+		a := m.Try(int32(i), Work{Input: 3000, Output: 500}, &c, 0)
+		if math.Abs(float64(a.TTFT)/1e6-s.TTFT) > 1e-5 || math.Abs(float64(a.Duration)/1e6-500*s.SecondsPerToken) > 1e-4 {
+			t.Errorf("endpoint %d: %+v, foretold %+v", i, a, s)
+		}
+	}
+}
+
 func TestLatencyRisesWithLoad(t *testing.T) {
 	m := build(t, quiet(), hour, 1)
 	e := &m.Endpoints[0]

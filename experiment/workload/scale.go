@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"switchback/experiment/random"
 )
@@ -30,10 +31,13 @@ func (w *Workload) scaleTokens(p Params, seed uint64) {
 	}
 	zIn, zOut := spread(inScore, normal), spread(outScore, normal)
 	sigma := p.inputSpread(zIn, share)
+	var models sync.WaitGroup // each has streams of its own, so their order does not matter
 	for i := range w.Models {
-		m := &w.Models[i]
-		m.fitScales(p.GeoMeanInput*math.Exp(sigma*zIn[i]), p.GeoOutput*math.Exp(p.OutputSpread*zOut[i]), seed)
+		models.Go(func() {
+			w.Models[i].fitScales(p.GeoMeanInput*math.Exp(sigma*zIn[i]), p.GeoOutput*math.Exp(p.OutputSpread*zOut[i]), seed)
+		})
 	}
+	models.Wait()
 }
 
 // spread returns n evenly spread normal quantiles, standard deviation 1, in the order of the scores.
