@@ -91,7 +91,15 @@ func (o oracle) interval(metric stats.Metric, models []string, draws [][]uint32,
 	}
 	slices.Sort(reps)
 	at := func(p float64) float64 { return reps[int(math.Ceil(p*float64(len(reps))-1e-9))-1] }
-	return math.Expm1(at(tail)), math.Expm1(at(1 - tail))
+	return finiteEffect(at(tail)), finiteEffect(at(1 - tail))
+}
+
+// finiteEffect turns a log effect into a relative one, NaN when it is infinite.
+func finiteEffect(log float64) float64 {
+	if math.IsInf(log, 0) {
+		return math.NaN()
+	}
+	return math.Expm1(log)
 }
 
 var testMetrics = []stats.Metric{
@@ -196,7 +204,7 @@ func TestOracle(t *testing.T) {
 	opts := stats.DefaultOptions()
 	replicates := 200
 	if testing.Short() {
-		replicates = 40
+		replicates = 20
 	}
 	opts.Replicates, opts.Seed, opts.Order = replicates, 7, "slot-balanced"
 	draws, halves := stats.Draws(false, 7, len(pairs), replicates), stats.Draws(true, 7, len(pairs), replicates)
@@ -235,6 +243,9 @@ func TestOracle(t *testing.T) {
 			want float64
 		}{{"estimate", e.Relative.Estimate, point}, {"lo", e.Relative.Lo, lo}, {"hi", e.Relative.Hi, hi}, {"half lo", e.HalfSample.Lo, halfLo}, {"half hi", e.HalfSample.Hi, halfHi},
 			{"absolute", e.Absolute.Estimate, o.absolute(metric, scope, ones)}, {"absolute lo", e.Absolute.Lo, end(tail)}, {"absolute hi", e.Absolute.Hi, end(1 - tail)}} {
+			if math.IsNaN(c.want) && c.got == nil {
+				continue // an end that is not finite
+			}
 			if c.got == nil || !near(*c.got, c.want, 1e-9*math.Max(1e-3, math.Abs(c.want))) {
 				t.Errorf("%s %s: %s = %v, want %v (warnings %v)", e.ID, e.Scope, c.name, deref(c.got), c.want, e.Warnings)
 			}
