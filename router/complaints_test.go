@@ -1,6 +1,8 @@
 package router
 
 import (
+	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"testing"
 )
@@ -481,6 +483,89 @@ func TestTriesEnd(t *testing.T) {
 	}
 	if n != 8 {
 		t.Errorf("%d tries, want 8", n)
+	}
+}
+
+// A request that names several models has a number of tries at each, and one time for all.
+func TestNextModelKeepsTheTime(t *testing.T) {
+	r := newRouter(t, 20, DefaultConfig())
+	rng := rand.NewPCG(1, 24)
+	var tries Tries
+	var last *Outcome
+	for range 8 {
+		if _, stop := r.Try(minutes(10), &Request{}, &tries, last, true, rng); stop != StopNot {
+			t.Fatal(stop)
+		}
+		last = failure()
+	}
+	tries.NextModel()
+	if d, stop := r.Try(minutes(11), &Request{}, &tries, nil, true, rng); stop != StopNot || d.Endpoint < 0 || tries.Count != 1 {
+		t.Errorf("the next model's first try: %+v, %v", d, stop)
+	}
+	tries.NextModel()
+	if _, stop := r.Try(minutes(12), &Request{}, &tries, nil, true, rng); stop != StopTime {
+		t.Errorf("2 minutes after the first try: %v, want %v", stop, StopTime)
+	}
+}
+
+// NousResearch/hermes-agent PR 55580: a limit of one side was taken for that of another, and a healthy key was switched off. The caller's own
+// limit leaves the endpoint alone; a full endpoint cools by itself, a used-up quota with all that share it.
+func TestLimitsAreToldApart(t *testing.T) {
+	for limit, want := range map[Limit]Set{LimitCaller: {}, LimitOurs: {}, LimitCapacity: {1}, LimitPool: {3}, LimitUnknown: {3}} {
+		endpoints := market(3)
+		endpoints[0].QuotaGroup, endpoints[1].QuotaGroup = "shared", "shared"
+		r, err := New("m", endpoints, DefaultConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := Classify(Answer{Status: 429, Limit: limit})
+		r.Observe(0, 0, &Outcome{Kind: kind, RetryAfter: 30 * Second, Limit: limit})
+		r.refresh(0)
+		if r.cooling != want {
+			t.Errorf("limit of %q: cooling %b, want %b", limit, r.cooling, want)
+		}
+		if counted := r.telemetry.endpoints[0].rejected > 0; counted != (want != Set{}) {
+			t.Errorf("limit of %q: counts against the endpoint: %v", limit, counted)
+		}
+	}
+}
+
+// open-webui/computer#293: a generic message swallowed the reason and the source of a limit. The log keeps both, under published names.
+func TestAttemptLog(t *testing.T) {
+	var log AttemptLog
+	add := func(slug string, a Answer, o Outcome) {
+		o.Kind = Classify(a)
+		log.Add("minimax/m3", &Endpoint{Slug: slug, Provider: "p"}, a, &o)
+	}
+	add("together", Answer{Status: 429, Limit: LimitCapacity}, Outcome{Duration: 80 * Millisecond, RetryAfter: 20 * Second})
+	add("novita/bf16", Answer{}, Outcome{Duration: 30 * Second})
+	add("gmicloud", Answer{Status: 200, Started: true, Output: 3}, Outcome{Duration: Second})
+	if got, want := log.String(), "together: 429, limit of capacity, retry after 20 s; novita/bf16: no answer; gmicloud: 200, broken off"; got != want {
+		t.Errorf("log: %s\nwant %s", got, want)
+	}
+	text, err := json.Marshal(log[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"model_permaslug":"minimax/m3","endpoint_id":"together","provider_name":"p","status":429,"latency":80,"outcome":"rate-limited",` +
+		`"retry_after_s":20,"limit_source":"capacity"}`
+	if string(text) != want {
+		t.Errorf("entry %s\nwant  %s", text, want)
+	}
+	if text, _ := json.Marshal(log[1]); bytes.Contains(text, []byte("limit_source")) {
+		t.Errorf("an unknown limit is told: %s", text)
+	}
+}
+
+// langchain-ai/openwiki#61 and #85: a cheap model fell back to a dear one unseen. The ledger counts every step up.
+func TestLedgerCountsStepsUp(t *testing.T) {
+	var l Ledger
+	cheap, dear := Price{Input: 1e-6, Output: 2e-6}, Price{Input: 0.9e-6, Output: 9e-6}
+	for _, p := range []*Price{&cheap, &dear, &dear, &cheap, &dear} {
+		l.Add(p, &Attempt{Outcome: Outcome{Kind: OutcomeError, Input: 1000}, ExpectedOutput: 500}, 0, true)
+	}
+	if l.StepUps != 2 || l.Tries != 5 {
+		t.Errorf("%d steps up in %d tries, want 2 in 5", l.StepUps, l.Tries)
 	}
 }
 

@@ -148,6 +148,6 @@ type PriceConfig struct {
 
 // RetryConfig bounds the tries of a request.
 type RetryConfig struct {
-	Attempts int    // endpoints tried at most. Calibrated
-	Time     Micros // no further try after this long; 0 = no bound. Ours
+	Attempts int    // endpoints of one model tried at most. Calibrated
+	Time     Micros // no further try at any model after this long; 0 = no bound. Ours
 }

@@ -77,7 +77,7 @@ func (r *Router) Recall(now Instant, endpoint int32, h *History) {
 		r.stepped = now
 	}
 	if h.CoolDown > 0 {
-		r.coolDown(now, endpoint, h.CoolDown)
+		r.coolDown(now, endpoint, &Outcome{RetryAfter: h.CoolDown})
 	}
 	r.stale = true
 }

@@ -10,7 +10,7 @@ type Attempt struct {
 	Outcome        Outcome
 	Finish         string // finish reason; empty = none was given
 	Cancelled      bool   // the caller went away
-	ExpectedOutput int    // tokens that the provider would have produced; counts when it goes on after a cancellation
+	ExpectedOutput int    // tokens of the whole answer; they count when the provider goes on after a cancellation
 }
 
 // Ledger keeps two accounts of a request's tries: the dollars billed to the caller, and the economic cost, in which a failed try costs its
@@ -20,16 +20,23 @@ type Ledger struct {
 	EconomicUSD float64
 	Tries       int
 	Failed      int
+	StepUps     int // tries at an endpoint that charges more for the request than the one before
+	last        *Price
 }
 
-// Add enters a try. secondUSD is the price of a second of waiting; stops tells whether the provider stops billing when the caller goes away
+// Add enters a try; p must stay as it is until the next one. secondUSD is the price of a second of waiting; stops tells whether the provider stops billing when the caller goes away
 // (StopsOnCancel). Nothing is billed for a try that produced no token and no finish reason, or whose finish reason is "error".
 func (l *Ledger) Add(p *Price, a *Attempt, secondUSD float64, stops bool) {
 	o := &a.Outcome
 	l.Tries++
+	whole := max(o.Output, a.ExpectedOutput)
+	if l.last != nil && p.Cost(o.Input, 0, 0, whole) > l.last.Cost(o.Input, 0, 0, whole) {
+		l.StepUps++
+	}
+	l.last = p
 	output := o.Output
 	if a.Cancelled && !stops {
-		output = max(output, a.ExpectedOutput)
+		output = whole
 	}
 	price := p.Cost(o.Input, o.Cached, o.Written, output)
 	l.EconomicUSD += price + secondUSD*o.Duration.Seconds()

@@ -8,15 +8,44 @@ type Answer struct {
 	Output    int  // tokens
 	ToolCall  bool // the answer called a tool
 	Cancelled bool // the caller went away
+	Limit     Limit
 }
+
+// Limit says whose limit turned an attempt away, as far as the answer or the gateway tells.
+type Limit uint8
+
+// Limits.
+const (
+	LimitUnknown  Limit = iota // not told, or none
+	LimitCaller                // of the caller's own account or key: no endpoint is at fault
+	LimitPool                  // of a quota that endpoints share (Endpoint.QuotaGroup)
+	LimitCapacity              // of the endpoint's own capacity
+	LimitOurs                  // of the gateway, before anything was sent
+)
+
+var limitNames = [...]string{"", "caller", "pool", "capacity", "ours"}
+
+// String names the limit, empty for LimitUnknown.
+func (l Limit) String() string { return limitNames[l] }
+
+// MarshalText is String.
+func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+var outcomeNames = [...]string{"ok", "rate-limited", "error", "error-midstream", "neutral"}
+
+// String names the kind.
+func (k OutcomeKind) String() string { return outcomeNames[k] }
+
+// MarshalText is String.
+func (k OutcomeKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // Classify tells how an attempt ended. Server errors, dropped connections, timeouts and statuses that mean a wrong set-up of the endpoint (401,
 // 402, 404, 405, 408, 410, 421, 423, 424, 426, 498) count against the endpoint; a 429 means it is full; what the caller or a
-// content rule caused (400, 403, 413, 422, 451, 499 and every other 4xx) counts for nothing. A success without a token or a tool call is a
+// content rule caused (400, 403, 413, 422, 451, 499 and every other 4xx), and any refusal by a limit of the caller or of the gateway, counts for nothing. A success without a token or a tool call is a
 // failure: the caller got nothing.
 func Classify(a Answer) OutcomeKind {
 	switch {
-	case a.Cancelled || a.Status == 499:
+	case a.Cancelled || a.Status == 499, a.Limit == LimitCaller || a.Limit == LimitOurs:
 		return OutcomeNeutral
 	case a.Status == 429:
 		return OutcomeRateLimited

@@ -4,10 +4,14 @@ import "math/rand/v2"
 
 // Tries is what a request has behind it. The zero Tries is a request that has not been sent.
 type Tries struct {
-	Tried Set     // endpoints tried
-	Count int     // attempts
-	Began Instant // when the first was decided
+	Tried Set     // endpoints of the model that were tried
+	Count int     // attempts at the model
+	Began Instant // when the first attempt at any model was decided
+	sent  bool
 }
+
+// NextModel turns to the next model of a request that names several: none of its endpoints was tried, but the request's time goes on.
+func (t *Tries) NextModel() { t.Tried, t.Count = Set{}, 0 }
 
 // Stop is the reason why a request is not tried again.
 type Stop uint8
@@ -29,14 +33,15 @@ var stopNames = [...]string{"", "answered", "first token sent", "caller's error"
 // String names the reason.
 func (s Stop) String() string { return stopNames[s] }
 
-// Try decides the next try of a request: the first when last is nil, or one more after last, the outcome of the try before. When it stops, the
+// Try decides the next try of a request: the first at a model when last is nil, or one more after last, the outcome of the try before. When it stops, the
 // decision's endpoint is −1 and the reason says why. fallbacks = false allows one try only.
 func (r *Router) Try(now Instant, req *Request, tries *Tries, last *Outcome, fallbacks bool, rng rand.Source) (Decision, Stop) {
 	none := Decision{Endpoint: -1}
 	c := &r.cfg.Retry
-	if last == nil {
-		tries.Began = now
-	} else {
+	if !tries.sent {
+		tries.Began, tries.sent = now, true
+	}
+	if last != nil {
 		switch last.Kind {
 		case OutcomeOK:
 			return none, StopAnswered
@@ -46,14 +51,15 @@ func (r *Router) Try(now Instant, req *Request, tries *Tries, last *Outcome, fal
 			return none, StopCaller
 		case OutcomeError, OutcomeRateLimited:
 		}
-		switch {
-		case !fallbacks:
+		if !fallbacks {
 			return none, StopFallbacks
-		case tries.Count >= c.Attempts:
-			return none, StopAttempts
-		case c.Time > 0 && now-tries.Began >= Instant(c.Time):
-			return none, StopTime
 		}
+	}
+	switch {
+	case tries.Count >= c.Attempts:
+		return none, StopAttempts
+	case c.Time > 0 && now-tries.Began >= Instant(c.Time):
+		return none, StopTime
 	}
 	var d Decision
 	if tries.Count == 0 {

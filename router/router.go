@@ -161,7 +161,7 @@ func (r *Router) Observe(now Instant, endpoint int32, o *Outcome) {
 	case OutcomeRateLimited:
 		l.rejected++
 		if o.RetryAfter > 0 {
-			r.coolDown(now, endpoint, o.RetryAfter)
+			r.coolDown(now, endpoint, o)
 		}
 	case OutcomeNeutral:
 	}
@@ -170,12 +170,13 @@ func (r *Router) Observe(now Instant, endpoint int32, o *Outcome) {
 	}
 }
 
-// coolDown leaves the endpoint, and those with the same rate limit, alone for as long as it asked, within MostRetryAfter. A shorter wait never
-// replaces a longer one.
-func (r *Router) coolDown(now Instant, endpoint int32, wait Micros) {
-	until := now + Instant(min(wait, r.cfg.BackOff.MostRetryAfter))
+// coolDown leaves the endpoint alone for as long as it asked, within MostRetryAfter, and with it those that share its rate limit unless the
+// limit was the endpoint's own capacity. A shorter wait never replaces a longer one.
+func (r *Router) coolDown(now Instant, endpoint int32, o *Outcome) {
+	until := now + Instant(min(o.RetryAfter, r.cfg.BackOff.MostRetryAfter))
 	for i := range r.loads {
-		if r.groups[endpoint].Has(int32(i)) && until > r.loads[i].coolUntil {
+		shared := r.groups[endpoint].Has(int32(i)) && o.Limit != LimitCapacity
+		if (shared || int32(i) == endpoint) && until > r.loads[i].coolUntil {
 			r.loads[i].coolUntil = until
 			r.stale = true
 		}

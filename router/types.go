@@ -52,6 +52,7 @@ type Outcome struct {
 	TTFT       Micros // start of the attempt → first token; only for OutcomeOK and OutcomeMidstream
 	Duration   Micros // whole attempt
 	RetryAfter Micros // 0 = not stated
+	Limit      Limit  // whose limit a 429 is
 	Input      int    // tokens, cached and written included
 	Cached     int    // read from the endpoint's prompt cache
 	Written    int    // written to the endpoint's prompt cache at its write price

@@ -51,8 +51,8 @@ type Ranked struct {
 }
 
 // choose returns the models that the auto router tries, best first: those of the task whose cost lies in the tier's band, allowed and not
-// excluded. A conversation keeps its model while that one is still among them.
-func (a *AutoPlugin) choose(task string, ranking Ranking, cost func(model string) (float64, bool), current string) []string {
+// excluded; and for the others the reason. A conversation keeps its model while that one is still among them.
+func (a *AutoPlugin) choose(task string, ranking Ranking, cost func(model string) (float64, bool), current string) (models []string, out []Exclusion) {
 	ranked := ranking(task)
 	type priced struct {
 		model string
@@ -63,6 +63,8 @@ func (a *AutoPlugin) choose(task string, ranking Ranking, cost func(model string
 	for i, m := range ranked {
 		if c, ok := cost(m.Model); ok {
 			all = append(all, priced{m.Model, c, i})
+		} else {
+			out = append(out, Exclusion{m.Model, "*", "model is not on offer"})
 		}
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].cost < all[j].cost })
@@ -79,12 +81,16 @@ func (a *AutoPlugin) choose(task string, ranking Ranking, cost func(model string
 		if len(all) > 1 {
 			percentile = float64(i) / float64(len(all)-1)
 		}
-		if min(int(percentile*5+1e-9), 4) == band && a.permits(m.model) {
+		switch tier := min(int(percentile*5+1e-9), 4); {
+		case tier != band:
+			out = append(out, Exclusion{m.model, "*", "cost tier " + costTiers[tier]})
+		case !a.permits(m.model):
+			out = append(out, Exclusion{m.model, "*", "excluded_models or allowed_models rules it out"})
+		default:
 			kept = append(kept, m)
 		}
 	}
 	sort.SliceStable(kept, func(i, j int) bool { return kept[i].place < kept[j].place })
-	models := make([]string, 0, len(kept))
 	keep := a.PinModel == nil || *a.PinModel
 	for _, m := range kept {
 		if keep && m.model == current {
@@ -93,7 +99,7 @@ func (a *AutoPlugin) choose(task string, ranking Ranking, cost func(model string
 			models = append(models, m.model)
 		}
 	}
-	return models
+	return models, out
 }
 
 // permits says whether the patterns let a model in: excluded beats allowed.

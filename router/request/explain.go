@@ -22,6 +22,7 @@ type Explanation struct {
 	Pinned        bool          `json:"pinned"`         // the conversation stays where it was
 	Left          string        `json:"left,omitempty"` // why it does not
 	Tries         []TryReport   `json:"tries"`          // in order, as if each one failed
+	StepUps       int           `json:"step_ups"`       // tries that cost more than the one before
 }
 
 // StageReport is one model of the plan and its endpoints, in the order of the market.
@@ -44,10 +45,15 @@ type EndpointRow struct {
 
 // TryReport is one try.
 type TryReport struct {
-	Model    string `json:"model"`
-	Endpoint string `json:"endpoint"`
-	How      string `json:"how"`
+	Model    string  `json:"model"`
+	Endpoint string  `json:"endpoint"`
+	How      string  `json:"how"`
+	PriceUSD float64 `json:"effective_price_usd"`
+	StepUp   bool    `json:"step_up,omitempty"` // the price is above that of the try before
 }
+
+// leftModel is the reason of a conversation that goes on with another model, beside those of router.Left.
+const leftModel = "other-model"
 
 // schemaVersion is the version of explanations and traces.
 const schemaVersion = 1
@@ -63,6 +69,7 @@ func Explain(m *Market, b *Body, seed uint64) (*Explanation, error) {
 	x.Session, x.SessionNamed = b.SessionKey()
 	routers := map[*Model]*router.Router{}
 	rng := rand.NewPCG(seed, 0x6578706c61696e) // "explain"
+	var tries router.Tries
 	for i := range plan.Stages {
 		s := &plan.Stages[i]
 		r := routers[s.Model]
@@ -73,7 +80,11 @@ func Explain(m *Market, b *Body, seed uint64) (*Explanation, error) {
 			routers[s.Model] = r
 		}
 		x.Stages = append(x.Stages, s.report(r))
-		x.try(s, r, i == 0, rng)
+		tries.NextModel()
+		x.try(s, r, &tries, rng)
+	}
+	if c := &b.Conversation; c.Model != "" && c.Endpoint != "" && c.Model != plan.Stages[0].Model.ID {
+		x.Left = leftModel
 	}
 	return x, nil
 }
@@ -87,12 +98,12 @@ func (s *Stage) report(r *router.Router) StageReport {
 	return report
 }
 
-// try adds the tries of a stage, as if each one failed.
-func (x *Explanation) try(s *Stage, r *router.Router, first bool, rng rand.Source) {
-	var tries router.Tries
+// try adds the tries of the newest stage, as if each one failed.
+func (x *Explanation) try(s *Stage, r *router.Router, tries *router.Tries, rng rand.Source) {
+	rows := x.Stages[len(x.Stages)-1].Endpoints
 	var last *router.Outcome
 	for {
-		d, stop := r.Try(now, &s.Request, &tries, last, s.Fallbacks, rng)
+		d, stop := r.Try(now, &s.Request, tries, last, s.Fallbacks, rng)
 		if stop != router.StopNot {
 			return
 		}
@@ -107,10 +118,15 @@ func (x *Explanation) try(s *Stage, r *router.Router, first bool, rng rand.Sourc
 		case tries.Count > 1:
 			how = "next try"
 		}
-		if first && tries.Count == 1 {
+		if len(x.Tries) == 0 {
 			x.Pinned, x.Left = d.Pinned, d.Left.String()
 		}
-		x.Tries = append(x.Tries, TryReport{s.Model.ID, s.Model.Offers[d.Endpoint].Slug, how})
+		try := TryReport{Model: s.Model.ID, Endpoint: s.Model.Offers[d.Endpoint].Slug, How: how, PriceUSD: rows[d.Endpoint].PriceUSD}
+		if n := len(x.Tries); n > 0 && try.PriceUSD > x.Tries[n-1].PriceUSD {
+			try.StepUp = true
+			x.StepUps++
+		}
+		x.Tries = append(x.Tries, try)
 		last = &router.Outcome{Kind: router.OutcomeError}
 	}
 }

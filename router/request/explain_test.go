@@ -131,14 +131,37 @@ func TestReplayOfNobody(t *testing.T) {
 	}
 }
 
+// Every try that costs more than the one before is marked and counted.
+func TestExplainStepUps(t *testing.T) {
+	trace, err := Record(read(t, "market.toml"), "market.toml", []byte(`{"model": "minimax/minimax-m3", "provider": {"order": ["together", "gmicloud", "novita"]}}`), "r.json", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := 0
+	for i, try := range trace.Answer.Tries {
+		dearer := i > 0 && try.PriceUSD > trace.Answer.Tries[i-1].PriceUSD
+		if try.StepUp != dearer {
+			t.Errorf("try %d at %s: step up %v, want %v", i+1, try.Endpoint, try.StepUp, dearer)
+		}
+		if dearer {
+			up++
+		}
+	}
+	if up == 0 || trace.Answer.StepUps != up || trace.Answer.Tries[1].StepUp || !trace.Answer.Tries[2].StepUp {
+		t.Errorf("%d steps up counted, %d seen", trace.Answer.StepUps, up)
+	}
+}
+
 // A conversation stays where it was, and says why when it leaves.
 func TestExplainConversation(t *testing.T) {
 	for conversation, want := range map[string]string{
-		`{"endpoint": "together", "idle_s": 30, "warm": true}`:     "true ",
-		`{"endpoint": "together", "idle_s": 30, "warm": false}`:    "false cold",
-		`{"endpoint": "together", "idle_s": 700, "warm": true}`:    "false idle",
-		`{"endpoint": "streamlake", "idle_s": 30, "warm": true}`:   "false rate-limited",
-		`{"endpoint": "gmicloud/fp8", "idle_s": 30, "warm": true}`: "false filtered",
+		`{"endpoint": "together", "idle_s": 30, "warm": true}`:                             "true ",
+		`{"endpoint": "together", "idle_s": 30, "warm": false}`:                            "false cold",
+		`{"endpoint": "together", "idle_s": 700, "warm": true}`:                            "false idle",
+		`{"endpoint": "streamlake", "idle_s": 30, "warm": true}`:                           "false rate-limited",
+		`{"endpoint": "gmicloud/fp8", "idle_s": 30, "warm": true}`:                         "false filtered",
+		`{"endpoint": "closed-down", "idle_s": 30, "warm": true}`:                          "false gone",
+		`{"model": "qwen/qwen3-235b", "endpoint": "cerebras", "idle_s": 30, "warm": true}`: "false other-model",
 	} {
 		request := `{"model": "minimax/minimax-m3", "provider": {"data_collection": "deny"}, "conversation": ` + conversation + `}`
 		trace, err := Record(read(t, "market.toml"), "market.toml", []byte(request), "r.json", 1)

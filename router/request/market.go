@@ -1,6 +1,7 @@
 package request
 
 import (
+	"fmt"
 	"strings"
 
 	"switchback/router"
@@ -76,7 +77,9 @@ func (m *Market) read(r *reader) {
 	}
 	m.Policy = "routing-cost"
 	if p := r.text("policy"); p != "" {
-		m.Policy = p
+		if m.Policy = p; router.CheckPolicy(p) != nil {
+			r.fail(r.lineOf("policy"), "policy", fmt.Sprintf("unknown policy %q", p), hintFor(p, router.Policies()))
+		}
 	}
 	m.ListsBypass = r.truth("lists_bypass")
 	m.Config = router.DefaultConfig()

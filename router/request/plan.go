@@ -69,7 +69,7 @@ func NewPlan(m *Market, b *Body) (*Plan, error) {
 	if len(p.Stages) == 0 {
 		return nil, &StatusError{404, "no endpoint meets the request", out}
 	}
-	if b.Provider.Partition == "none" && len(p.Stages) > 1 {
+	if b.Provider.Partition == "none" && len(b.Provider.Order) == 0 && len(p.Stages) > 1 {
 		p.acrossModels(m, b)
 	}
 	return p, nil
@@ -93,9 +93,9 @@ func (p *Plan) models(m *Market, b *Body) ([]string, error) {
 			return nil, &StatusError{404, "the auto router is switched off by its plugin", nil}
 		}
 		p.Auto = true
-		auto := b.Auto.choose(b.Task, m.Ranking, func(id string) (float64, bool) { return typicalCost(m.model(id)) }, b.Conversation.Model)
+		auto, out := b.Auto.choose(b.Task, m.Ranking, func(id string) (float64, bool) { return typicalCost(m.model(id)) }, b.Conversation.Model)
 		if len(auto) == 0 {
-			return nil, &StatusError{404, fmt.Sprintf("auto router: no model of cost tier %q is allowed for task %q", orElse(b.Auto.CostTier, "low"), b.Task), nil}
+			return nil, &StatusError{404, fmt.Sprintf("auto router: no model of cost tier %q is allowed for task %q", orElse(b.Auto.CostTier, "low"), b.Task), out}
 		}
 		_, suffix, cut := strings.Cut(name, autoModel)
 		for _, id := range auto {
@@ -247,13 +247,11 @@ func (s *Stage) pin(b *Body) {
 		return
 	}
 	_, named := b.SessionKey()
-	for i := range s.Model.Offers {
-		if strings.EqualFold(s.Model.Offers[i].Slug, c.Endpoint) {
-			s.Request.Pin = router.Pin{
-				Endpoint: int32(i) + 1, LastUsed: now - router.Instant(c.IdleS*float64(router.Second)), Warm: c.Warm || named,
-			}
-		}
+	at := slices.IndexFunc(s.Model.Offers, func(o Offer) bool { return strings.EqualFold(o.Slug, c.Endpoint) })
+	if at < 0 {
+		at = len(s.Model.Offers) // no longer on offer, which the router says
 	}
+	s.Request.Pin = router.Pin{Endpoint: int32(at) + 1, LastUsed: now - router.Instant(c.IdleS*float64(router.Second)), Warm: c.Warm || named}
 }
 
 // acrossModels merges the stages into one strict order over all models: own keys first, those that miss a preferred speed last, and by the
@@ -326,7 +324,8 @@ func sortKey(by string, o *Offer) float64 {
 }
 
 // Next says what follows an attempt: another endpoint of the same model after a failure of the endpoint, the next model after an error that
-// every endpoint of this one would give (context length, moderation), nothing after an answer or a first token.
+// every endpoint of this one would give (context length, moderation), nothing after an answer or a first token, when the caller went away,
+// or when its own limit or the gateway's is reached.
 type Next uint8
 
 // Steps after an attempt.
@@ -336,12 +335,15 @@ const (
 	NextModel
 )
 
-// After is the step after an attempt ended. When no endpoint is left, the next model follows.
-func After(kind router.OutcomeKind) Next {
-	switch kind {
+// After is the step after an attempt that was answered so. When no endpoint is left, the next model follows.
+func After(a router.Answer) Next {
+	switch router.Classify(a) {
 	case router.OutcomeError, router.OutcomeRateLimited:
 		return NextEndpoint
 	case router.OutcomeNeutral:
+		if a.Cancelled || a.Status == 499 || a.Limit == router.LimitCaller || a.Limit == router.LimitOurs {
+			return NextNothing
+		}
 		return NextModel
 	case router.OutcomeOK, router.OutcomeMidstream:
 	}

@@ -202,6 +202,8 @@ func TestOrders(t *testing.T) {
 		"one endpoint": {`{"model": "big", "provider": {"sort": "price", "allow_fallbacks": false}}`, "deepinfra/turbo"},
 		"models in order": {`{"model": "big", "models": ["small"], "provider": {"sort": "price", "only": ["openai", "together"]}}`,
 			"openai together"},
+		"an order beats partition none": {`{"model": "small", "models": ["big"], "provider": {"order": ["openai", "own"], "sort": {"by": "price", "partition": "none"}, "only": ["own", "openai", "together"]}}`,
+			"own together openai"},
 		"across models": {`{"model": "big", "models": ["small"], "provider": {"sort": {"by": "latency", "partition": "none"}, "ignore": ["own"]}}`,
 			"together openai google-vertex/us-east5 google-vertex/europe deepinfra/turbo deepinfra"},
 		"own key across models": {`{"model": "big", "models": ["small"], "provider": {"sort": {"by": "price", "partition": "none"}, "only": ["openai", "own", "together"]}}`,
@@ -304,12 +306,22 @@ func TestPreferencesHoldForFallbacks(t *testing.T) {
 
 // What follows an error: another endpoint for the endpoint's own, the next model for one that all would give.
 func TestAfter(t *testing.T) {
-	for kind, want := range map[router.OutcomeKind]Next{
-		router.OutcomeOK: NextNothing, router.OutcomeMidstream: NextNothing, router.OutcomeError: NextEndpoint, router.OutcomeRateLimited: NextEndpoint,
-		router.OutcomeNeutral: NextModel,
+	for a, want := range map[router.Answer]Next{
+		{Status: 200, Started: true, Finished: true, Output: 9}: NextNothing,
+		{Status: 200, Started: true, Output: 9}:                 NextNothing,
+		{Status: 503}:                                           NextEndpoint,
+		{Status: 429}:                                           NextEndpoint,
+		{}:                                                      NextEndpoint,
+		{Status: 413}:                                           NextModel, // context length
+		{Status: 403}:                                           NextModel, // moderation
+		{Status: 499}:                                           NextNothing,
+		{Status: 200, Started: true, Output: 9, Cancelled: true}: NextNothing,
+		{Status: 429, Limit: router.LimitCaller}:                 NextNothing,
+		{Status: 429, Limit: router.LimitOurs}:                   NextNothing,
+		{Status: 429, Limit: router.LimitCapacity}:               NextEndpoint,
 	} {
-		if got := After(kind); got != want {
-			t.Errorf("after kind %d: %d, want %d", kind, got, want)
+		if got := After(a); got != want {
+			t.Errorf("after %+v: %d, want %d", a, got, want)
 		}
 	}
 }
@@ -331,7 +343,8 @@ func TestAutoBands(t *testing.T) {
 	} {
 		a := AutoPlugin{Enabled: true, CostTier: tier}
 		var got []string
-		for _, m := range a.choose("any", rising, cost, "") {
+		chosen, _ := a.choose("any", rising, cost, "")
+		for _, m := range chosen {
 			_, name, _ := strings.Cut(m, "/")
 			got = append(got, name)
 		}
@@ -340,15 +353,15 @@ func TestAutoBands(t *testing.T) {
 		}
 	}
 	keep := AutoPlugin{Enabled: true, CostTier: "max"}
-	if got := keep.choose("any", rising, cost, "maker1/model-8"); got[0] != "maker1/model-8" {
+	if got, _ := keep.choose("any", rising, cost, "maker1/model-8"); got[0] != "maker1/model-8" {
 		t.Errorf("a conversation did not keep its model: %v", got)
 	}
-	if got := keep.choose("any", rising, cost, "maker1/model-0"); slices.Contains(got, "maker1/model-0") {
+	if got, _ := keep.choose("any", rising, cost, "maker1/model-0"); slices.Contains(got, "maker1/model-0") {
 		t.Error("a conversation kept a model outside of the band")
 	}
 	no := AutoPlugin{Enabled: true, Allowed: []string{"maker*"}, Excluded: []string{"*"}}
-	if got := no.choose("any", rising, cost, ""); len(got) != 0 {
-		t.Errorf("excluded models were chosen: %v", got)
+	if got, out := no.choose("any", rising, cost, ""); len(got) != 0 || len(out) != 10 {
+		t.Errorf("excluded models were chosen: %v; reasons: %v", got, out)
 	}
 }
 
@@ -378,8 +391,10 @@ func TestAutoModel(t *testing.T) {
 		`{"model": "openrouter/auto", "plugins": [{"id": "auto-router", "excluded_models": ["*"]}]}`,
 		`{"model": "openrouter/auto", "plugins": [{"id": "auto-router", "enabled": false}]}`,
 	} {
-		if _, err := planFor(t, request); err == nil {
-			t.Errorf("%s: planned, want a 404", request)
+		_, err := planFor(t, request)
+		s, ok := AsStatus(err)
+		if !ok || s.Status != 404 || strings.Contains(request, "excluded") && len(s.Out) != 2 {
+			t.Errorf("%s: got %v, want a 404 with a reason for each of 2 models", request, err)
 		}
 	}
 }

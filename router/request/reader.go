@@ -123,7 +123,7 @@ func (r *reader) inRange(v *value, name string, least, most float64, quoted bool
 	switch {
 	case v.is == isText && quoted:
 		var err error
-		if x, err = strconv.ParseFloat(v.text, 64); err != nil {
+		if x, err = strconv.ParseFloat(v.text, 64); err != nil || strings.ContainsAny(v.text, "xX_") {
 			r.fail(v.line, name, fmt.Sprintf("%q is not a number", v.text), "")
 			return 0, false
 		}
@@ -221,6 +221,9 @@ func (r *reader) ignore(names ...string) {
 func hintFor(word string, known []string) string {
 	best, distance := "", 1+len(word)/3
 	for _, k := range known {
+		if len(word) > 2*len(k)+3 {
+			continue // nothing like it, and dear to compare
+		}
 		if d := editDistance(strings.ToLower(word), k); d <= distance && (best == "" || d < distance) {
 			best, distance = k, d
 		}

@@ -66,7 +66,7 @@ type jsonTree struct {
 func parseJSON(data []byte, file string) (value, error) {
 	t := jsonTree{data: data, d: json.NewDecoder(bytes.NewReader(data)), line: 1, file: file}
 	t.d.UseNumber()
-	v, err := t.value(0)
+	v, err := t.value("", 0)
 	if err != nil {
 		return v, err
 	}
@@ -101,14 +101,14 @@ func (t *jsonTree) token() (json.Token, error) {
 	return nil, &FieldError{File: t.file, Line: line, Problem: "not valid JSON: " + problem}
 }
 
-func (t *jsonTree) value(depth int) (value, error) {
+func (t *jsonTree) value(path string, depth int) (value, error) {
 	token, err := t.token()
 	if err != nil {
 		return value{}, err
 	}
 	v := value{line: t.at()}
 	if depth > maxDepth {
-		return v, &FieldError{File: t.file, Line: v.line, Problem: "nested too deeply"}
+		return v, &FieldError{File: t.file, Line: v.line, Field: path, Problem: "nested too deeply"}
 	}
 	switch x := token.(type) {
 	case nil:
@@ -119,13 +119,13 @@ func (t *jsonTree) value(depth int) (value, error) {
 	case json.Number:
 		v.is, v.text = isNumber, x.String()
 		if v.number, err = x.Float64(); err != nil || math.IsInf(v.number, 0) {
-			return v, &FieldError{File: t.file, Line: v.line, Problem: fmt.Sprintf("%s is too large a number", x)}
+			return v, &FieldError{File: t.file, Line: v.line, Field: path, Problem: fmt.Sprintf("%s is too large a number", x)}
 		}
 	case json.Delim:
 		if x == '[' {
 			v.is = isList
 			for t.d.More() {
-				item, err := t.value(depth + 1)
+				item, err := t.value(fmt.Sprintf("%s[%d]", path, len(v.list)), depth+1)
 				if err != nil {
 					return v, err
 				}
@@ -141,10 +141,10 @@ func (t *jsonTree) value(depth int) (value, error) {
 				}
 				name, line := fmt.Sprint(key), t.at()
 				if names[name] {
-					return v, &FieldError{File: t.file, Line: line, Field: name, Problem: "given twice"}
+					return v, &FieldError{File: t.file, Line: line, Field: join(path, name), Problem: "given twice"}
 				}
 				names[name] = true
-				item, err := t.value(depth + 1)
+				item, err := t.value(join(path, name), depth+1)
 				if err != nil {
 					return v, err
 				}
