@@ -185,7 +185,6 @@ func validText(b []byte) string {
 type canonicalCSV struct {
 	*canonicalRows
 	places  []int
-	header  []byte
 	unknown []string
 }
 

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -36,7 +37,7 @@ type csvRecord struct {
 func (c *csvReader) next() (csvRecord, error) {
 	for {
 		text, err := c.nextLine()
-		if err == errLongLine {
+		if errors.Is(err, errLongLine) {
 			return csvRecord{text: text, line: c.line, reason: reasonLongLine}, nil
 		}
 		if err != nil {
@@ -70,14 +71,14 @@ func (c *csvReader) nextLong(text []byte, first int64) (csvRecord, error) {
 	var more []queuedLine
 	for len(more) < maxRecordLines && len(c.text) < maxLine {
 		line, err := c.nextLine()
-		if err != nil && err != io.EOF && err != errLongLine {
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLongLine) {
 			return csvRecord{}, err
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		more = append(more, queuedLine{bytes.Clone(line), err})
-		if err == errLongLine {
+		if errors.Is(err, errLongLine) {
 			break
 		}
 		c.text = append(append(c.text, '\n'), line...)

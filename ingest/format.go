@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -228,16 +229,16 @@ func eachLine(in io.Reader, from int64, sink *rowSink, record func(line int64, t
 	lines := newLineReader(in)
 	for sink.err == nil {
 		text, err := lines.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && err != errLongLine {
+		if err != nil && !errors.Is(err, errLongLine) {
 			return err
 		}
 		if lines.bytes <= from {
 			continue
 		}
-		if err == errLongLine {
+		if errors.Is(err, errLongLine) {
 			sink.reject(lines.line, reasonLongLine, text)
 			continue
 		}

@@ -100,7 +100,7 @@ func (l *lineReader) skipLong() ([]byte, error) {
 		l.bytes += int64(l.end - l.start)
 		l.start, l.end = 0, 0
 		if l.err != nil {
-			if l.err != io.EOF {
+			if !errors.Is(l.err, io.EOF) {
 				return nil, l.err
 			}
 			l.line++

@@ -283,7 +283,7 @@ func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
 	if err != nil {
 		return plan, openFailure(path, err)
 	}
-	defer src.Close()
+	defer src.Close() //nolint:errcheck // only read
 	src.marks = []mark{{at: before.bytes}}
 	if _, err := io.Copy(io.Discard, contextReader{ctx, src}); err != nil {
 		return plan, fmt.Errorf("read %s: %w", path, err)
@@ -347,7 +347,7 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 	if err != nil {
 		return openFailure(plan.path, err)
 	}
-	defer src.Close()
+	defer src.Close() //nolint:errcheck // only read
 	lines, whole, err := sniff(contextReader{ctx, src})
 	if err != nil {
 		return fmt.Errorf("read %s: %w", plan.path, err)
@@ -372,7 +372,7 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 		if store, err = Open(ctx, InMemory, DefaultOptions()); err != nil {
 			return err
 		}
-		defer store.Close()
+		defer store.Close() //nolint:errcheck // it holds nothing that is kept
 	}
 	loader, err := store.NewLoader(ctx, LoadInfo{
 		File: plan.path, Format: f.name, Now: run.options.Now, Replace: plan.status == FileReplaced, ordered: plan.ordered,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"math/big"
 	"time"
@@ -30,8 +31,7 @@ func (s *Store) Query(ctx context.Context, query string) (*Rows, error) {
 	r := &Rows{rows: rows}
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		rows.Close()
-		return nil, fmt.Errorf("query %s: %w", s.path, err)
+		return nil, errors.Join(fmt.Errorf("query %s: %w", s.path, err), rows.Close())
 	}
 	for _, t := range types {
 		r.Columns = append(r.Columns, t.Name())

@@ -72,8 +72,7 @@ func openSource(path string, stdin io.Reader) (*source, error) {
 	}
 	s.raw = &countingReader{r: in}
 	if err := s.decompress(bufio.NewReaderSize(s.raw, 256<<10)); err != nil {
-		s.Close()
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -90,7 +89,7 @@ func (s *source) decompress(in *bufio.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", errCutShort, err)
 		}
-		s.plain, s.close, s.compressed = z, func() { z.Close() }, true
+		s.plain, s.close, s.compressed = z, func() { z.Close() }, true //nolint:errcheck // only read
 	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(in, zstd.WithDecoderMaxMemory(256<<20), zstd.WithDecoderConcurrency(1))
 		if err != nil {

@@ -278,12 +278,6 @@ func daysSinceEpoch(year, month, day int) int64 {
 	return int64(year*365+leaps+(153*(month-3)+2)/5+day) - 719_469
 }
 
-// instantOfSeconds turns unix seconds given as a decimal text into microseconds, exactly.
-func instantOfSeconds(b []byte) (int64, bool) {
-	v, p := parseDecimal(b, 6)
-	return v, p == parsedValue
-}
-
 // clock tells which arrival times are plausible.
 type clock struct{ earliest, latest int64 }
 

@@ -53,13 +53,6 @@ func (w Window) kept() string {
 	return keep
 }
 
-func (w Window) model() string {
-	if w.PooledModels {
-		return "'" + AllModels + "'"
-	}
-	return "r.model"
-}
-
 // overlaps tells whether a block has a part in the window.
 func (w Window) overlaps(b experiment.Block) bool {
 	return (w.Until.IsZero() || b.Starts.Before(w.Until)) && (w.Since.IsZero() || b.Ends.After(w.Since))
