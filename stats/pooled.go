@@ -17,6 +17,9 @@ func (a *analysis) pool(counts []Bin) *analysis {
 	}
 	all.placebo = nil
 	all.src = pooledSource{a.src, models}
+	if len(a.models) == 0 {
+		all.swaps = nil
+	}
 	for _, s := range a.swaps {
 		if s != a.swaps[0] { // models with schedules of their own cannot be swapped as one
 			all.swaps, all.sets = nil, append([]*drawSet{}, a.sets...)
