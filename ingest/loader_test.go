@@ -1,10 +1,8 @@
 package ingest
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"switchback/experiment"
 )
@@ -50,35 +48,5 @@ func TestLoaderStoresWhatItIsGiven(t *testing.T) {
 	}
 	if got := scalar(t, s, "SELECT count(*) FROM duckdb_views() WHERE NOT internal"); got != "0" {
 		t.Errorf("%s views are left in the file", got)
-	}
-}
-
-func BenchmarkLoad(b *testing.B) {
-	requests := someRequests(200_000, 1)
-	attempts := attemptsOf(requests)
-	for b.Loop() {
-		b.StopTimer()
-		s := openTemp(b)
-		b.StartTimer()
-		start := time.Now()
-		l, err := s.NewLoader(context.Background(), LoadInfo{File: DriveFile, Format: SourceDrive, Now: someStart})
-		if err != nil {
-			b.Fatal(err)
-		}
-		const rounds = 5
-		for range rounds {
-			for i := 0; i < len(requests); i += 4000 {
-				if err := l.Write(&experiment.Batch{Requests: requests[i : i+4000]}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if err := l.Write(&experiment.Batch{Attempts: attempts}); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if _, err := l.Commit(); err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(float64(rounds*len(requests))/time.Since(start).Seconds(), "rows/s")
 	}
 }

@@ -1,0 +1,205 @@
+package ingest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"switchback/experiment"
+)
+
+// Each benchmark of a load does the same with DuckDB alone in the same iteration, and reports the ratio of the
+// two times: both see the same machine. Rows have all columns of `requests`.
+
+const benchRows = 500_000
+
+// benchFile writes the rows of the benchmarks once in a format and returns its path.
+func benchFile(b *testing.B, name string) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), name)
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	requests := someRequests(benchRows, 1)
+	for i := range requests {
+		requests[i].Source = FormatCanonical
+	}
+	switch filepath.Ext(name) {
+	case ".jsonl":
+		w := NewJSONLWriter(f)
+		if err := w.Write(&experiment.Batch{Requests: requests}); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+	case ".csv":
+		writeCSV(b, f, requests)
+	case ".parquet":
+		s := openTemp(b)
+		load(b, s, requests)
+		if err := s.WriteParquet(context.Background(), path); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return path
+}
+
+func writeCSV(b *testing.B, f *os.File, requests []experiment.Request) {
+	w := bufio.NewWriterSize(f, 1<<20)
+	cols := requestColumns()
+	var line []byte
+	for i, c := range cols {
+		line = append(append(line, c.name...), ",\n"[min(i/(len(cols)-1), 1)])
+	}
+	w.Write(line)
+	for i := range requests {
+		line = line[:0]
+		for k, c := range cols {
+			if c.text != nil {
+				line = append(line, *c.text(&requests[i])...)
+			} else if v, known := c.number(&requests[i]); known {
+				line = appendNumber(line, c.kind, v)
+			}
+			line = append(line, ",\n"[min(k/(len(cols)-1), 1)])
+		}
+		w.Write(line)
+	}
+	if err := w.Flush(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// typedColumns are the canonical columns and types, as DuckDB's readers take them.
+func typedColumns() string {
+	var out []string
+	for _, c := range requestColumns() {
+		out = append(out, c.name+": '"+c.kind.sqlType()+"'")
+	}
+	return "{" + strings.Join(out, ", ") + "}"
+}
+
+func typedTable(name string) string {
+	var out []string
+	for _, c := range requestColumns() {
+		out = append(out, c.name+" "+c.kind.sqlType())
+	}
+	return "CREATE TABLE " + name + " (" + strings.Join(out, ", ") + ")"
+}
+
+// compare times ours and DuckDB's way on fresh files and reports rows/s and the ratio.
+func compare(b *testing.B, ours func(s *Store), theirs func(s *Store) string) {
+	var mine, alone time.Duration
+	n := 0
+	for b.Loop() {
+		a, d := openTemp(b), openTemp(b)
+		start := time.Now()
+		ours(a)
+		mine += time.Since(start)
+		statement := theirs(d)
+		start = time.Now()
+		if _, err := d.db.ExecContext(context.Background(), statement); err != nil {
+			b.Fatal(err)
+		}
+		alone += time.Since(start)
+		n++
+	}
+	b.ReportMetric(float64(n*benchRows)/mine.Seconds(), "rows/s")
+	b.ReportMetric(float64(n*benchRows)/alone.Seconds(), "duckdb-rows/s")
+	b.ReportMetric(mine.Seconds()/alone.Seconds(), "ratio")
+}
+
+func BenchmarkArrowToTable(b *testing.B) {
+	requests := someRequests(benchRows, 1)
+	source := filepath.Join(b.TempDir(), "source.duckdb")
+	s, err := Open(context.Background(), source, DefaultOptions())
+	if err != nil {
+		b.Fatal(err)
+	}
+	load(b, s, requests)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	compare(b, func(s *Store) {
+		l, err := s.NewLoader(context.Background(), LoadInfo{File: DriveFile, Format: SourceDrive, Now: someStart})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := 0; i < len(requests); i += 4000 {
+			if err := l.Write(&experiment.Batch{Requests: requests[i:min(i+4000, len(requests))]}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := l.Commit(); err != nil {
+			b.Fatal(err)
+		}
+	}, func(d *Store) string {
+		if _, err := d.db.ExecContext(context.Background(), "ATTACH "+quote(source)+" AS source (READ_ONLY)"); err != nil {
+			b.Fatal(err)
+		}
+		return "CREATE TABLE copied AS SELECT * FROM source.requests"
+	})
+}
+
+// loadBench compares LoadFiles with a table function of DuckDB on one file.
+func loadBench(b *testing.B, name, function string) {
+	path := benchFile(b, name)
+	compare(b, func(s *Store) { mustLoad(b, s, path) }, func(d *Store) string {
+		if _, err := d.db.ExecContext(context.Background(), typedTable("alone")); err != nil {
+			b.Fatal(err)
+		}
+		return "INSERT INTO alone SELECT * FROM " + fmt.Sprintf(function, quote(path))
+	})
+}
+
+func BenchmarkJSONLToTable(b *testing.B) {
+	loadBench(b, "log.jsonl", "read_json(%s, columns = "+typedColumns()+", format = 'newline_delimited')")
+}
+
+func BenchmarkCSVToTable(b *testing.B) {
+	loadBench(b, "log.csv", "read_csv(%s, columns = "+typedColumns()+", header = true)")
+}
+
+func BenchmarkParquetToTable(b *testing.B) {
+	loadBench(b, "log.parquet", "read_parquet(%s)")
+}
+
+// BenchmarkSummaries asks everything that an analysis asks of the rows of a week.
+func BenchmarkSummaries(b *testing.B) {
+	ctx := context.Background()
+	s := openTemp(b)
+	load(b, s, someRequests(benchRows, 1))
+	if _, err := s.ApplyPlan(ctx, weekPlan(b)); err != nil {
+		b.Fatal(err)
+	}
+	w := Window{Arms: testArms}
+	for b.Loop() {
+		sum, err := s.Summaries(ctx, w)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, m := range StatsMetrics() {
+			if m.Quantity == "" {
+				if _, err := sum.Sums(ctx, m.ID); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		for _, q := range quantities() {
+			if _, err := sum.Histogram(ctx, q.name); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := sum.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N*benchRows)/b.Elapsed().Seconds(), "rows/s")
+}
