@@ -193,7 +193,7 @@ func readCanonicalCSV(in io.Reader, from int64, sink *rowSink) ([]string, error)
 	rows := canonicalCSV{canonicalRows: newCanonicalRows(sink)}
 	for sink.err == nil {
 		record, err := csv.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

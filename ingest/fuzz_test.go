@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -177,7 +178,7 @@ func FuzzCSV(f *testing.F) {
 		r := csvReader{lines: newLineReader(bytes.NewReader(data))}
 		for i := 0; ; i++ {
 			record, err := r.next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				if i != len(theirs) {
 					t.Errorf("%d records, encoding/csv has %d", i, len(theirs))
 				}

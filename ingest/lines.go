@@ -53,7 +53,7 @@ func (l *lineReader) take(n int) {
 
 // last hands out a final line that has no end, then the stream's error.
 func (l *lineReader) last() ([]byte, error) {
-	if l.start < l.end && l.err == io.EOF {
+	if l.start < l.end && errors.Is(l.err, io.EOF) {
 		line := l.buf[l.start:l.end]
 		l.take(len(line))
 		if len(line) > maxLine {

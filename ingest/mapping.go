@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -216,7 +217,7 @@ func (c *mappedRows) readCSV(in io.Reader, from int64) error {
 	var names []string
 	for c.sink.err == nil {
 		record, err := csv.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -268,10 +269,10 @@ func (c *mappedRows) readJSON(in io.Reader, from int64) error {
 	lines := newLineReader(in)
 	for c.sink.err == nil {
 		text, err := lines.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err == errLongLine {
+		if errors.Is(err, errLongLine) {
 			c.sink.reject(lines.line, reasonLongLine, text)
 			continue
 		}
@@ -310,10 +311,10 @@ func (c *mappedRows) readDocument(lines *lineReader, first []byte) error {
 	text := append([]byte(nil), first...)
 	for {
 		line, err := lines.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && err != errLongLine {
+		if err != nil && !errors.Is(err, errLongLine) {
 			return err
 		}
 		text = append(append(text, '\n'), line...)

@@ -79,7 +79,7 @@ func openSource(path string, stdin io.Reader) (*source, error) {
 
 func (s *source) decompress(in *bufio.Reader) error {
 	magic, err := in.Peek(4)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	s.plain = in
@@ -104,7 +104,7 @@ func (s *source) decompress(in *bufio.Reader) error {
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.plain.Read(p)
 	s.hash(p[:n])
-	if err != nil && err != io.EOF && s.compressed && !errors.As(err, new(*os.PathError)) {
+	if err != nil && !errors.Is(err, io.EOF) && s.compressed && !errors.As(err, new(*os.PathError)) {
 		err = fmt.Errorf("%w: %w", errCutShort, err)
 	}
 	return n, err
