@@ -272,7 +272,7 @@ func knownColumns(t *testing.T, sample string) (format string, known map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // in memory
+	defer store.Close()
 	o := ingest.DefaultLoadOptions()
 	o.Now = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	report, err := ingest.LoadFiles(ctx, store, []string{sample}, o)
@@ -289,7 +289,7 @@ func knownColumns(t *testing.T, sample string) (format string, known map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close() //nolint:errcheck // only read
+	defer rows.Close()
 	if !rows.Next() {
 		t.Fatal(rows.Err())
 	}
@@ -318,12 +318,12 @@ func TestLogFormatNamesEveryColumn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // in memory
+	defer store.Close()
 	rows, err := store.Query(ctx, "SELECT column_name, column_type FROM (DESCRIBE requests)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close() //nolint:errcheck // only read
+	defer rows.Close()
 	var columns []string
 	for rows.Next() {
 		columns = append(columns, fmt.Sprintf("| `%s` | %s |", rows.Values()...))
