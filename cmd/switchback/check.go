@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"switchback/experiment"
+	"switchback/router"
 )
 
 // known lists the names that a configuration may use and that other packages define.
@@ -111,7 +112,7 @@ func (p *problems) arms(c *config, policies []string) {
 	}
 	if c.simulated() {
 		for _, arm := range []struct{ key, name string }{{"arms.control", c.Arms.Control}, {"arms.treatment", c.Arms.Treatment}} {
-			if arm.name != "" && !slices.Contains(policies, arm.name) {
+			if arm.name != "" && router.CheckPolicy(arm.name) != nil {
 				p.add(arm.key, didYouMean(arm.name, policies), "unknown policy %q", arm.name)
 			}
 		}

@@ -108,6 +108,15 @@ func TestConfigDefaultsArePublishedDesign(t *testing.T) {
 	}
 }
 
+// An arm may be an order with its list, as the configuration's reference says.
+func TestConfigArmInOrder(t *testing.T) {
+	const arm = "order:together,deepinfra/fp8"
+	c, err := loadConfig(t, simulated+"[arms]\ntreatment = \""+arm+"\"\n", nil, nil)
+	if err != nil || c.Arms.Treatment != arm {
+		t.Errorf("treatment %q, %v", c.Arms.Treatment, err)
+	}
+}
+
 // Every problem is told: file, line, key, value, hint.
 func TestConfigProblems(t *testing.T) {
 	tests := []struct {
@@ -128,6 +137,7 @@ func TestConfigProblems(t *testing.T) {
 		{"block does not divide a day", simulated + "[design]\nblock = \"5h\"\n", nil, nil, []string{"experiment.toml:4: design.block: 5h0m0s does not divide a day", "an even number of blocks"}},
 		{"burn-in as long as the block", simulated + "[design]\nburn_in = \"3h\"\n", nil, nil, []string{"design.burn_in: 3h0m0s leaves nothing", "shorter than the block"}},
 		{"unknown policy", simulated + "[arms]\ntreatment = \"routing-costs\"\n", nil, nil, []string{`arms.treatment: unknown policy "routing-costs"`, "did you mean routing-cost?"}},
+		{"order of nobody", simulated + "[arms]\ntreatment = \"order:\"\n", nil, nil, []string{`arms.treatment: unknown policy "order:"`}},
 		{"same arms", simulated + "[arms]\ntreatment = \"price\"\n", nil, nil, []string{`control and treatment are both "price"`}},
 		{"unknown scenario", simulated + "[market]\nscenario = \"open\"\n", nil, nil, []string{`market.scenario: unknown value "open"`}},
 		{"unknown metric", simulated + "[report]\ndecision = \"ttft_p59\"\nguardrails = [\"eror_rate\"]\n", nil, nil,

@@ -22,7 +22,7 @@ type explainSettings struct {
 	settings
 	market  string
 	request string
-	replay  string
+	trace   string
 	format  string
 }
 
@@ -32,7 +32,7 @@ func (p *process) explainCommand() command {
 	fs := pflag.NewFlagSet("explain", pflag.ContinueOnError)
 	fs.StringVar(&s.market, "market", "", "endpoints on offer with what is known of them, a TOML or JSON `file`")
 	fs.StringVar(&s.request, "request", "", "request body, a JSON or TOML `file`; - reads the standard input")
-	fs.StringVar(&s.replay, "replay", "", "run a recorded decision again, a `file` made with --format trace, and compare")
+	fs.StringVar(&s.trace, "trace", "", "run a recorded decision again, a `file` made with --format trace, and compare")
 	fs.Uint64Var(&s.seed, "seed", defaultSeed, "`seed` of the draw")
 	fs.StringVar(&s.format, "format", "table", "table, json or trace, a `word`; a trace holds its inputs")
 	s.logFlags(fs)
@@ -43,7 +43,7 @@ func (p *process) explainCommand() command {
 			"Money is in USD per 1,000 requests of the estimated size.",
 		example: "  switchback explain --market market.toml --request request.json\n" +
 			"  switchback explain --market market.toml --request request.json --format trace > decision.json\n" +
-			"  switchback explain --replay decision.json",
+			"  switchback explain --trace decision.json",
 		args:  cobra.NoArgs,
 		flags: fs,
 		run: func(context.Context, []string) error {
@@ -61,19 +61,19 @@ func (p *process) explainCommand() command {
 
 // trace decides the request, or decides a recorded one again.
 func (p *process) trace(s *explainSettings) (*request.Trace, error) {
-	if s.replay != "" {
+	if s.trace != "" {
 		if s.market != "" || s.request != "" || s.format == "trace" {
-			return nil, usageError("a trace holds its market and request", "--replay stands alone")
+			return nil, usageError("a trace holds its market and request", "--trace stands alone")
 		}
-		text, err := readInput(s.replay, p.stdin)
+		text, err := readInput(s.trace, p.stdin)
 		if err != nil {
 			return nil, err
 		}
-		answer, err := request.Replay(text, s.replay)
+		answer, err := request.Replay(text, s.trace)
 		return &request.Trace{Answer: answer}, err
 	}
 	if s.market == "" || s.request == "" {
-		return nil, usageError("or --replay a recorded decision", "--market and --request must both be given")
+		return nil, usageError("or --trace a recorded decision", "--market and --request must both be given")
 	}
 	market, err := readInput(s.market, p.stdin)
 	if err != nil {
@@ -101,11 +101,21 @@ func readInput(name string, stdin io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// fieldError makes a usage error of a mistake in a file.
+// fieldError makes usage errors of the mistakes in a file, each with its hint.
 func fieldError(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var told manyErrors
+		for _, one := range all.Unwrap() {
+			told = append(told, fieldError(one))
+		}
+		return told
+	}
 	var field *request.FieldError
-	if !errors.As(err, &field) {
+	switch {
+	case !errors.As(err, &field):
 		return err
+	case err != error(field):
+		return usageError("", "%w", err) // says what was done with the file too
 	}
 	bare := *field
 	bare.Hint = ""
