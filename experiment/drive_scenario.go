@@ -50,8 +50,8 @@ func Scenarios() []Scenario {
 			s.Workload.Whale = 3
 			s.Market.QuotaShare = 0.3
 		}),
-		variant("flash-crowd", "three spells of two to four times the volume in all models: what breaks first?", func(s *Scenario) {
-			s.Workload.Flash = []workload.Flash{{StartH: 28, Hours: 2, Factor: 4}, {StartH: 76.5, Hours: 4, Factor: 2.5}, {StartH: 130, Hours: 6, Factor: 2}}
+		variant("flash-crowd", "four spells of two to four times the volume in all models: what breaks first?", func(s *Scenario) {
+			s.Workload.Flash = []workload.Flash{{StartH: 19.5, Hours: 1.5, Factor: 3}, {StartH: 28, Hours: 2, Factor: 4}, {StartH: 76.5, Hours: 4, Factor: 2.5}, {StartH: 130, Hours: 6, Factor: 2}}
 		}),
 		variant("slow-recovery", "long agent loops and a router with a long memory: carry-over that outlives a burn-in of one hour", func(s *Scenario) {
 			s.Workload.AgentShare, s.Workload.AgentTurns, s.Workload.AgentGapS = 0.01, 150, 25

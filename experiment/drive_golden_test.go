@@ -1,0 +1,128 @@
+package experiment
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const goldenFile = "testdata/scenario_hashes.golden"
+
+// The log of a small day of every scenario has a known fingerprint, so that no change of the world goes unseen.
+// Rewrite it with go test ./experiment -run TestScenarioHashes -update.
+func TestScenarioHashes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("drives nine scenarios")
+	}
+	cfg := small(t)
+	var lines []string
+	for _, s := range Scenarios() {
+		cfg.Scenario = s.Name
+		var hash LogHash
+		if _, err := Drive(context.Background(), cfg, func(b *Batch) error { hash.Add(b); return nil }); err != nil {
+			t.Fatalf("%s: %v", s.Name, err)
+		}
+		lines = append(lines, fmt.Sprintf("%-16s %s", s.Name, hash.String()))
+	}
+	got := strings.Join(lines, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(goldenFile, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(goldenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("fingerprints differ from %s:\n%s\nwant\n%s", goldenFile, got, want)
+	}
+}
+
+func TestScenariosAreDescribed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Scenarios() {
+		if s.Name == "" || seen[s.Name] || s.Purpose == "" || strings.Contains(s.Purpose, "\n") {
+			t.Errorf("scenario %q: name or purpose", s.Name)
+		}
+		seen[s.Name] = true
+		if found, err := ScenarioByName(s.Name); err != nil || found.Name != s.Name {
+			t.Errorf("scenario %q is not found: %v", s.Name, err)
+		}
+		for what, err := range map[string]error{"market": s.Market.Validate(), "workload": s.Workload.Validate(), "router": s.Router.Validate()} {
+			if err != nil {
+				t.Errorf("scenario %s: %s: %v", s.Name, what, err)
+			}
+		}
+	}
+	want := []string{"a-a", "batch", "flash-crowd", "openrouter-week", "outage", "price-games", "single-provider", "slow-recovery", "whale"}
+	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
+		t.Errorf("scenarios %q, want %q", got, want)
+	}
+	if Scenarios()[0].Name != "openrouter-week" {
+		t.Error("openrouter-week is not the default")
+	}
+}
+
+// What each scenario is for shows in a day of it.
+func TestScenariosDoWhatTheyAreFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("drives several scenarios")
+	}
+	cfg := small(t)
+	normal := smallRun()
+	share := func(c collected, is func(*Request) bool) float64 {
+		n := 0
+		for i := range c.requests {
+			if is(&c.requests[i]) {
+				n++
+			}
+		}
+		return float64(n) / float64(len(c.requests))
+	}
+	run := func(name string) collected {
+		cfg.Scenario = name
+		return collect(t, cfg)
+	}
+	retried := func(r *Request) bool { return r.Retries.Value > 0 }
+
+	single := run("single-provider")
+	for _, r := range single.requests {
+		if r.Attempts.Value != 1 {
+			t.Fatalf("single-provider: request %s was tried %d times", r.RequestID, r.Attempts.Value)
+		}
+	}
+	// In an A/A world the arms differ in their label only: all requests are as if the control ran everywhere.
+	cfg.World = WorldControl
+	control := run("")
+	cfg.World = ""
+	aa := run("a-a")
+	if len(aa.requests) != len(control.requests) {
+		t.Fatalf("a-a has %d requests, all-control %d", len(aa.requests), len(control.requests))
+	}
+	for i := range aa.requests {
+		a, b := aa.requests[i], control.requests[i]
+		if a.Arm, b.Arm = "", ""; a != b {
+			t.Fatalf("a-a: request %s differs from that of the all-control world", a.RequestID)
+		}
+	}
+	if o, n := share(run("outage"), retried), share(normal, retried); o <= n {
+		t.Errorf("outage: %.3f of the requests are retried, %.3f normally", o, n)
+	}
+	if whale := run("whale"); len(whale.requests) == len(normal.requests) {
+		t.Error("whale: the flow is as in the default scenario")
+	}
+	batch := run("batch")
+	for _, r := range batch.requests {
+		if !strings.HasSuffix(r.RequestID, "00") {
+			t.Fatalf("batch: conversation %s has a second turn", r.SessionID)
+		}
+	}
+}
