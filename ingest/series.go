@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,14 +29,16 @@ type Series struct {
 	clients []string // the largest, by kept requests; the client 0 of a row is any other
 	kept    []int64  // kept requests by cell
 	rows    int64    // in the temporary table
-	sums    [2]sumsOf
+	counts  [2]partCounts
 }
 
 // seriesMetric is a metric with what Series knows of its values.
 type seriesMetric struct {
 	measure
 	column string // of the temporary table, for quantiles
-	values *quantileRows
+	counts int    // place of its first count in partCounts
+	lo, hi []int64
+	near   nearRows
 }
 
 // The two ways in which rows are counted.
@@ -55,14 +58,19 @@ type fragment struct {
 
 // Part names some rows of a Series.
 type Part struct {
-	way int // of counting: countedByTime or countedByOrigin
-	has func(fragment) bool
-	sql string // the same, for a row of the temporary table
+	way      int // of counting: countedByTime or countedByOrigin
+	from, to int // steps, half-open
+	has      func(fragment) bool
+	sql      string // the same, for a row of the temporary table
 }
+
+// manySteps is above every step.
+const manySteps = 1 << 16
 
 // Series prepares a window for the given metrics, of which those that need the order of requests are left out. step is
 // the finest division of the minutes since a block's start, clients the number of clients to single out, at most 250.
-func (s *Store) Series(ctx context.Context, w Window, metrics []string, step time.Duration, clients int) (*Series, error) {
+// models are those of Summaries.
+func (s *Store) Series(ctx context.Context, w Window, models, metrics []string, step time.Duration, clients int) (*Series, error) {
 	plan, err := s.Plan(ctx, w.Arms)
 	if err != nil {
 		return nil, err
@@ -72,7 +80,7 @@ func (s *Store) Series(ctx context.Context, w Window, metrics []string, step tim
 	if err != nil {
 		return nil, err
 	}
-	out := &Series{conn: conn, columns: columns, window: w, step: max(1, int(step/time.Minute))}
+	out := &Series{conn: conn, columns: columns, window: w, models: models, step: max(1, int(step/time.Minute))}
 	for _, m := range measures() {
 		if slices.Contains(metrics, m.id) && (m.n != "" || m.kind == stats.Quantile) {
 			out.metrics = append(out.metrics, seriesMetric{measure: m})
@@ -96,8 +104,9 @@ func (s *Series) prepare(ctx context.Context, clients int) error {
 		s.makePlaces,
 		func(ctx context.Context) error { return s.makeClients(ctx, clients) },
 		s.makeSince,
-		s.countSums,
-		s.readQuantiles,
+		s.findWindows,
+		s.countParts,
+		s.fetchNear,
 	} {
 		if err := do(ctx); err != nil {
 			return err
@@ -110,43 +119,34 @@ func (s *Series) width() int { return max(1, 2*len(s.columns.pairs)) }
 
 // makePlaces writes the cell and the index in the plan of every model and block that has a partner.
 func (s *Series) makePlaces(ctx context.Context) error {
-	rows, err := s.conn.QueryContext(ctx, "SELECT DISTINCT r.model FROM requests r WHERE r.model IS NOT NULL AND "+s.window.inside())
-	if err != nil {
-		return err
-	}
-	if s.models, err = collect(rows, func(scan func(...any) error) (m string, err error) { return m, scan(&m) }); err != nil {
-		return err
-	}
-	slices.Sort(s.models)
 	s.burnIn, s.kept = make([]bool, len(s.models)*s.width()), make([]int64, len(s.models)*s.width())
-	const create = "CREATE TEMP TABLE places (model VARCHAR, block_id VARCHAR, cell INTEGER, block INTEGER, starts BIGINT)"
-	if _, err := s.conn.ExecContext(ctx, create); err != nil {
-		return err
-	}
-	index := map[blockKey]int{}
-	for i, b := range s.columns.plan.Blocks {
-		index[blockKey{b.Model, b.ID}] = i
-	}
-	var values []string
-	var args []any
+	own := s.columns.plan.Models()
+	var models, blocks []string
 	for i, model := range s.models {
+		schedule := ""
+		if slices.Contains(own, model) {
+			schedule = model
+		}
+		models = append(models, fmt.Sprintf("(%s, %s, %d)", quote(model), quote(schedule), i*s.width()))
 		for _, b := range s.columns.plan.ForModel(model) {
-			key := blockKey{b.Model, b.ID}
-			column, ok := s.columns.column[key]
-			if !ok {
-				continue // a lone block
+			if column, ok := s.columns.column[blockKey{b.Model, b.ID}]; ok && b.BurnInEnds.After(b.Starts) {
+				s.burnIn[i*s.width()+column], s.anyBurn = true, true
 			}
-			cell := i*s.width() + column
-			s.burnIn[cell] = b.BurnInEnds.After(b.Starts)
-			s.anyBurn = s.anyBurn || s.burnIn[cell]
-			values = append(values, "(?, ?, ?, ?, ?)")
-			args = append(args, model, b.ID, cell, index[key], b.Starts.UnixMicro())
 		}
 	}
-	if len(values) == 0 {
-		return nil
+	for i, b := range s.columns.plan.Blocks {
+		if column, ok := s.columns.column[blockKey{b.Model, b.ID}]; ok { // not a lone block
+			blocks = append(blocks, fmt.Sprintf("(%s, %s, %d, %d, %d)", quote(b.Model), quote(b.ID), column, i, b.Starts.UnixMicro()))
+		}
 	}
-	_, err = s.conn.ExecContext(ctx, "INSERT INTO places VALUES "+strings.Join(values, ", "), args...)
+	if len(models) == 0 || len(blocks) == 0 {
+		_, err := s.conn.ExecContext(ctx, "CREATE TEMP TABLE places (model VARCHAR, block_id VARCHAR, cell INTEGER, block INTEGER, starts BIGINT)")
+		return err
+	}
+	_, err := s.conn.ExecContext(ctx, `CREATE TEMP TABLE places AS
+		SELECT m.model, b.block_id, CAST(m.cell + b.cell AS INTEGER) AS cell, CAST(b.block AS INTEGER) AS block, CAST(b.starts AS BIGINT) AS starts
+		FROM (VALUES `+strings.Join(models, ", ")+`) m(model, schedule, cell) JOIN (VALUES `+strings.Join(blocks, ", ")+`) b(schedule, block_id, cell, block, starts)
+		USING (schedule)`)
 	return err
 }
 
@@ -192,33 +192,42 @@ func (s *Series) inBlocks() string {
 	return s.window.inside() + " AND r.in_burn_in IS NOT NULL AND r.status IS DISTINCT FROM '" + experiment.StatusGatewayCache + "'"
 }
 
-// makeSince keeps what tells the parts of a row, and the quantities of the metrics.
+// inputOf finds the columns of a row r in an expression.
+var inputOf = regexp.MustCompile(`\br\.(\w+)`)
+
+// makeSince keeps what tells the parts of a row, and what the metrics are made from.
 func (s *Series) makeSince(ctx context.Context) error {
 	selected := []string{
 		"p.cell AS cell", "CAST(" + s.stepOf() + " AS USMALLINT) AS step", "CAST(coalesce(c.client, 0) AS UTINYINT) AS client",
 		keptOf + " AS kept", bornOf + " AS born",
 	}
-	var named []string
+	perLoad := false
+	add := func(column string) {
+		if !slices.Contains(selected, column) {
+			selected = append(selected, column)
+		}
+	}
 	for i, m := range s.metrics {
-		if m.kind != stats.Quantile {
-			continue
+		for _, input := range inputOf.FindAllString(m.y+" "+m.n, -1) {
+			add(input)
 		}
-		s.metrics[i].column = "q_" + m.quantity
-		if slices.Contains(named, m.quantity) {
-			continue
-		}
-		named = append(named, m.quantity)
 		for _, q := range quantities() {
-			if q.name == m.quantity {
-				selected = append(selected, q.value+" AS q_"+q.name)
+			if m.kind == stats.Quantile && q.name == m.quantity {
+				s.metrics[i].column = "q_" + q.name
+				add(q.value + " AS q_" + q.name)
+				perLoad = perLoad || strings.Contains(q.value, "m.")
 			}
 		}
 	}
-	if len(named) == 0 {
-		return nil
+	query := "CREATE TEMP TABLE since AS "
+	if perLoad {
+		query += "WITH measurable AS (" + measurable + ") "
 	}
-	result, err := s.conn.ExecContext(ctx, "CREATE TEMP TABLE since AS WITH measurable AS ("+measurable+") SELECT "+strings.Join(selected, ", ")+
-		s.from()+" JOIN measurable m ON m.load_id = r.load_id"+withClients+" WHERE "+s.inBlocks())
+	query += "SELECT " + strings.Join(selected, ", ") + s.from() + withClients
+	if perLoad {
+		query += " JOIN measurable m ON m.load_id = r.load_id"
+	}
+	result, err := s.conn.ExecContext(ctx, query+" WHERE "+s.inBlocks())
 	if err != nil {
 		return err
 	}
@@ -231,7 +240,7 @@ func (s *Series) makeSince(ctx context.Context) error {
 func (s *Series) Minutes(from, to int) Part {
 	lo, hi := from/s.step, to/s.step
 	return Part{
-		way: countedByTime,
+		way: countedByTime, from: lo, to: hi,
 		has: func(f fragment) bool { return int(f.step) >= lo && int(f.step) < hi },
 		sql: fmt.Sprintf("step >= %d AND step < %d", lo, hi),
 	}
@@ -250,7 +259,7 @@ func (s *Series) BurnIn(minutes int) Part {
 		}
 	}
 	return Part{
-		way: countedByTime,
+		way: countedByTime, to: manySteps,
 		has: func(f fragment) bool { return int(f.step) >= lo || s.anyBurn && !s.burnIn[f.cell] },
 		sql: fmt.Sprintf("(step >= %d OR cell IN (%s))", lo, strings.Join(without, ", ")),
 	}
@@ -258,7 +267,7 @@ func (s *Series) BurnIn(minutes int) Part {
 
 // BornInBlock are the kept rows that no earlier block pinned to an endpoint.
 func (s *Series) BornInBlock() Part {
-	return Part{way: countedByOrigin, has: func(f fragment) bool { return f.kept && f.born }, sql: "kept AND born"}
+	return Part{way: countedByOrigin, to: manySteps, has: func(f fragment) bool { return f.kept && f.born }, sql: "kept AND born"}
 }
 
 // Clients returns the clients with the most kept requests, largest first.
@@ -267,5 +276,9 @@ func (s *Series) Clients() []string { return slices.Clone(s.clients) }
 // WithoutClient are the kept rows of all clients but one of Clients.
 func (s *Series) WithoutClient(client string) Part {
 	out := uint8(slices.Index(s.clients, client) + 1)
-	return Part{way: countedByOrigin, has: func(f fragment) bool { return f.kept && (f.client != out || out == 0) }, sql: fmt.Sprintf("kept AND (client <> %d OR %[1]d = 0)", out)}
+	return Part{
+		way: countedByOrigin, to: manySteps,
+		has: func(f fragment) bool { return f.kept && (f.client != out || out == 0) },
+		sql: fmt.Sprintf("kept AND (client <> %d OR %[1]d = 0)", out),
+	}
 }

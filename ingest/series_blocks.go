@@ -31,7 +31,7 @@ func (s *Series) Blocks(ctx context.Context, metrics []string) ([]BlockSeries, e
 	if err != nil {
 		return nil, fmt.Errorf("places of blocks: %w", err)
 	}
-	for at, m := range s.metrics {
+	for _, m := range s.metrics {
 		column := slices.Index(metrics, m.id)
 		if column < 0 {
 			continue
@@ -42,7 +42,7 @@ func (s *Series) Blocks(ctx context.Context, metrics []string) ([]BlockSeries, e
 				return nil, fmt.Errorf("%s of blocks: %w", m.id, err)
 			}
 		} else {
-			s.ratiosOfBlocks(at, index, values)
+			s.ratiosOfBlocks(m, index, values)
 		}
 		for i, v := range values {
 			out[i].Values[column] = v
@@ -92,16 +92,16 @@ func (s *Series) blockOfCell(ctx context.Context) (map[int32]int, error) {
 }
 
 // ratiosOfBlocks divides the sums over all models.
-func (s *Series) ratiosOfBlocks(metric int, index map[int32]int, values []*float64) {
+func (s *Series) ratiosOfBlocks(m seriesMetric, index map[int32]int, values []*float64) {
 	y, n := make([]int64, len(values)), make([]int64, len(values))
-	sums := s.sums[countedByOrigin]
-	for i, f := range sums.fragments {
-		y[index[f.cell]] += sums.y[metric][i]
-		n[index[f.cell]] += sums.n[metric][i]
+	counts := s.counts[countedByOrigin]
+	for i, f := range counts.fragments {
+		y[index[f.cell]] += counts.of[m.counts+countY][i]
+		n[index[f.cell]] += counts.of[m.counts+countN][i]
 	}
 	for i := range values {
 		if n[i] > 0 {
-			v := float64(y[i]) / float64(n[i]) * s.metrics[metric].scale
+			v := float64(y[i]) / float64(n[i]) * m.scale
 			values[i] = &v
 		}
 	}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"switchback/stats"
 )
@@ -14,13 +15,13 @@ const (
 	SuffixBornInBlock = "_born_in_block"
 )
 
-// CheckMetrics returns the check rows that the analysis gives beside StatsMetrics: the published quantiles pooled over
-// models, and the cost of tokens at a fixed mix of input and output.
-func CheckMetrics() []stats.Metric {
+// CheckMetrics returns the check rows that the analysis gives beside StatsMetrics: the quantiles among the given metrics
+// pooled over models, and the cost of tokens at a fixed mix of input and output.
+func CheckMetrics(ids []string) []stats.Metric {
 	var out []stats.Metric
 	for _, m := range StatsMetrics() {
 		switch {
-		case m.Kind == stats.Quantile && m.Published:
+		case m.Kind == stats.Quantile && slices.Contains(ids, m.ID):
 			m.ID += SuffixPooled
 			m.Pooled = true
 		case m.ID == "cost_per_1m_tokens":

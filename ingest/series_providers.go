@@ -76,23 +76,25 @@ func scaled(v sql.NullInt64, scale float64) *float64 {
 
 // attemptsOfProviders counts the attempts that have rows, and one successful attempt for each request without such rows.
 func (s *Store) attemptsOfProviders(ctx context.Context, w Window, found []ProviderSeries) error {
-	rows, err := s.db.QueryContext(ctx, `SELECT a.provider, r.arm, count(*), count(*) FILTER (a.http_status = 429),
-			count(*) FILTER (a.http_status IS DISTINCT FROM 429 AND (a.error_type <> '' OR a.http_status >= 400)),
-			count(*) FILTER (a.last AND a.provider = r.provider)
-		FROM (SELECT *, attempt = max(attempt) OVER (PARTITION BY load_id, request_id) AS last FROM attempts) a
-			JOIN requests r ON r.request_id = a.request_id AND r.load_id = a.load_id
-		WHERE a.provider IS NOT NULL AND `+w.kept()+` GROUP BY ALL`)
+	rows, err := s.db.QueryContext(ctx, `SELECT coalesce(a.provider, ''), coalesce(r.provider, ''), r.arm, count(*), count(*) FILTER (a.http_status = 429),
+			count(*) FILTER (a.http_status IS DISTINCT FROM 429 AND (a.error_type <> '' OR a.http_status >= 400)), count(*) FILTER (a.attempt = 1)
+		FROM attempts a JOIN requests r ON r.request_id = a.request_id AND r.load_id = a.load_id WHERE `+w.kept()+` GROUP BY ALL`)
 	if err != nil {
 		return err
 	}
 	type key struct{ provider, arm string }
-	type counts struct{ attempts, limited, failed, served int64 }
+	type counts struct{ attempts, limited, failed, served int64 } // served: requests with rows that the provider ended
 	listed := map[key]counts{}
 	_, err = collect(rows, func(scan func(...any) error) (struct{}, error) {
-		var k key
+		var at, served, arm string
 		var n counts
-		err := scan(&k.provider, &k.arm, &n.attempts, &n.limited, &n.failed, &n.served)
-		listed[k] = n
+		err := scan(&at, &served, &arm, &n.attempts, &n.limited, &n.failed, &n.served)
+		c, end := listed[key{at, arm}], n.served
+		c.attempts, c.limited, c.failed = c.attempts+n.attempts, c.limited+n.limited, c.failed+n.failed
+		listed[key{at, arm}] = c
+		c = listed[key{served, arm}]
+		c.served += end
+		listed[key{served, arm}] = c
 		return struct{}{}, err
 	})
 	if err != nil || len(listed) == 0 {

@@ -39,56 +39,55 @@ func (p *partSource) Sums(_ context.Context, metric string) ([]stats.Sum, error)
 		}
 		return out, nil
 	}
-	at, err := s.metric(metric)
+	m, err := s.metric(metric)
 	if err != nil {
 		return nil, err
 	}
-	sums := s.sums[p.part.way]
-	for i, f := range sums.fragments {
-		if p.part.has(f) && sums.n[at][i] > 0 {
+	counts := s.counts[p.part.way]
+	y, n := counts.of[m.counts+countY], counts.of[m.counts+countN]
+	for i, f := range counts.fragments {
+		if n[i] > 0 && p.part.has(f) {
 			model, column := s.place(f.cell)
-			out = append(out, stats.Sum{Model: model, Column: column, N: sums.n[at][i], Y: sums.y[at][i]})
+			out = append(out, stats.Sum{Model: model, Column: column, N: n[i], Y: y[i]})
 		}
 	}
 	return out, nil
 }
 
-// values returns what is known of the source's quantile.
-func (p *partSource) values(quantity string) (*seriesMetric, error) {
-	at, err := p.series.metric(p.metric)
-	if err != nil {
-		return nil, err
+// quantile returns what is known of the source's quantile.
+func (p *partSource) quantile(quantity string) (*seriesMetric, error) {
+	m, err := p.series.metric(p.metric)
+	if err == nil && (m.column == "" || m.quantity != quantity) {
+		err = fmt.Errorf("series of blocks: %s is not a quantile of %q", p.metric, quantity)
 	}
-	if m := &p.series.metrics[at]; m.values != nil && m.quantity == quantity {
-		return m, nil
-	}
-	return nil, fmt.Errorf("series of blocks: %s is not a quantile of %q", p.metric, quantity)
+	return m, err
 }
 
 // Histogram implements stats.Source.
 func (p *partSource) Histogram(_ context.Context, quantity string) ([]stats.Bin, error) {
-	m, err := p.values(quantity)
+	m, err := p.quantile(quantity)
 	if err != nil {
 		return nil, err
 	}
 	s := p.series
-	const slots = binAbove + 1 + 2 // BinZero and BinInf stand after the others
+	// The slots of a cell: its bins, then the values up to 0 and the infinite ones.
+	const slotZero, slotInf, slots = allBins, allBins + 1, allBins + 2
 	counts := make([]int64, len(s.kept)*slots)
-	outside := m.values.counts[p.part.way]
+	outside := s.counts[p.part.way]
+	of := outside.of[m.counts:][:countsOfQuantile]
 	for i, f := range outside.fragments {
-		if !p.part.has(f) {
-			continue
-		}
-		of := counts[int(f.cell)*slots:][:slots]
-		of[binBelow] += outside.below[i]
-		of[binAbove] += outside.above[i]
-		of[slots-2] += outside.zero[i]
-		of[slots-1] += outside.infinite[i]
-	}
-	near := m.values.near
-	for i, f := range near.fragments {
 		if p.part.has(f) {
-			counts[int(f.cell)*slots+int(near.bins[i])]++
+			cell := counts[int(f.cell)*slots:][:slots]
+			cell[binBelow] += of[countBelow][i]
+			cell[binAbove] += of[countAbove][i]
+			cell[slotZero] += of[countZero][i]
+			cell[slotInf] += of[countInfinite][i]
+		}
+	}
+	first, end := m.near.between(p.part.from, p.part.to)
+	for i := first; i < end; i++ {
+		if f := m.near.fragments[i]; p.part.has(f) {
+			counts[int(f.cell)*slots+int(m.near.bins[i])]++
 		}
 	}
 	var out []stats.Bin
@@ -98,9 +97,9 @@ func (p *partSource) Histogram(_ context.Context, quantity string) ([]stats.Bin,
 		}
 		bin := int32(i % slots)
 		switch bin {
-		case slots - 2:
+		case slotZero:
 			bin = stats.BinZero
-		case slots - 1:
+		case slotInf:
 			bin = stats.BinInf
 		}
 		model, column := s.place(int32(i / slots))
@@ -111,28 +110,30 @@ func (p *partSource) Histogram(_ context.Context, quantity string) ([]stats.Bin,
 
 // Values implements stats.Source.
 func (p *partSource) Values(ctx context.Context, quantity string, bins []stats.ModelBin) ([]stats.Value, error) {
-	m, err := p.values(quantity)
+	m, err := p.quantile(quantity)
 	if err != nil {
 		return nil, err
 	}
 	s := p.series
-	wanted := make([]bool, len(s.models)*(binAbove+1))
+	wanted := make([]bool, len(s.models)*allBins)
 	var outside []string
 	for _, b := range bins {
-		wanted[b.Model*(binAbove+1)+int(b.Bin)] = true
-		first, last := b.Model*s.width(), (b.Model+1)*s.width()
+		wanted[b.Model*allBins+int(b.Bin)] = true
+		cells := fmt.Sprintf("cell >= %d AND cell < %d AND %s", b.Model*s.width(), (b.Model+1)*s.width(), m.column)
 		switch b.Bin {
 		case binBelow:
-			outside = append(outside, fmt.Sprintf("cell >= %d AND cell < %d AND %s < %d", first, last, m.column, m.values.lo[b.Model]))
+			outside = append(outside, fmt.Sprintf("%s < %d", cells, m.lo[b.Model]))
 		case binAbove:
-			outside = append(outside, fmt.Sprintf("cell >= %d AND cell < %d AND %s > %d", first, last, m.column, m.values.hi[b.Model]))
+			outside = append(outside, fmt.Sprintf("%s > %d", cells, m.hi[b.Model]))
 		}
 	}
-	var out []stats.Value
-	near := m.values.near
-	for i, f := range near.fragments {
-		model, column := s.place(f.cell)
-		if wanted[model*(binAbove+1)+int(near.bins[i])] && p.part.has(f) {
+	near := &m.near
+	first, end := near.between(p.part.from, p.part.to)
+	out := make([]stats.Value, 0, (end-first)/4)
+	for i := first; i < end; i++ {
+		model := int(near.models[i])
+		if wanted[model*allBins+int(near.bins[i])] && p.part.has(near.fragments[i]) {
+			column := int(near.fragments[i].cell) - model*s.width()
 			out = append(out, stats.Value{Model: model, Column: column, Value: near.values[i], N: 1})
 		}
 	}

@@ -77,6 +77,7 @@ type estimates struct {
 	applied ingest.PlanReport
 	blocks  ingest.BlockHealth
 	pairs   []stats.Pair
+	models  []string
 	found   stats.Analysis
 	volume  stats.VolumeTest
 }
@@ -110,12 +111,15 @@ func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment
 		return e, err
 	}
 	err = j.stage("analyse", "metrics", func(*stage) (int64, error) {
-		metrics, options := append(ingest.StatsMetrics(), ingest.CheckMetrics()...), j.config.analysis()
+		metrics, options := append(ingest.StatsMetrics(), ingest.CheckMetrics(j.config.featured())...), j.config.analysis()
 		options.Days, options.Looks = daysOf(plan), looks(plan, w)
 		if e.found, err = stats.Analyze(ctx, source, metrics, pairs, options); err != nil {
 			return 0, err
 		}
-		e.volume, err = stats.CompareVolume(ctx, source, pairs)
+		if e.volume, err = stats.CompareVolume(ctx, source, pairs); err != nil {
+			return 0, err
+		}
+		e.models, err = source.Models(ctx)
 		return int64(len(metrics)), err
 	})
 	return e, errors.Join(err, source.Close())

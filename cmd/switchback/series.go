@@ -26,10 +26,10 @@ const singledOut = 20
 // askSeries asks the store for the series of the featured metrics and runs the diagnostics.
 func (j *job) askSeries(ctx context.Context, store *ingest.Store, e estimates) (series, error) {
 	rows := ingest.Window{Since: e.window.since, Until: e.window.until, Arms: e.plan.Arms}
-	featured := reports.FeaturedMetrics(reports.Decision{Metrics: j.config.Report.Decision, Guardrails: j.config.Report.Guardrails})
+	featured := j.config.featured()
 	length, burnIn := lengthsOf(e)
 	slice := sliceWidth(length)
-	parts, err := store.Series(ctx, rows, featured, time.Duration(gcd(slice, burnInStep))*time.Minute, singledOut)
+	parts, err := store.Series(ctx, rows, e.models, featured, time.Duration(gcd(slice, burnInStep))*time.Minute, singledOut)
 	if err != nil {
 		return series{}, err
 	}
@@ -48,6 +48,11 @@ func (j *job) askSeries(ctx context.Context, store *ingest.Store, e estimates) (
 		}
 	}
 	return out, parts.Close()
+}
+
+// featured returns the metrics that series and diagnostics are about.
+func (c *config) featured() []string {
+	return reports.FeaturedMetrics(reports.Decision{Metrics: c.Report.Decision, Guardrails: c.Report.Guardrails})
 }
 
 // lengthsOf returns the whole minutes of the longest block and of the longest burn-in.
