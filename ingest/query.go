@@ -24,14 +24,14 @@ type Rows struct {
 
 // Query runs any SQL that the store allows: open it read-only to keep users from writing. Close the rows.
 func (s *Store) Query(ctx context.Context, query string) (*Rows, error) {
-	rows, err := s.db.QueryContext(ctx, query) //nolint:rowserrcheck,sqlclosecheck // Rows hands on Err and Close
+	rows, err := s.db.QueryContext(ctx, query) //nolint:rowserrcheck // Rows.Err hands it on
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", s.path, err)
 	}
 	r := &Rows{rows: rows}
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("query %s: %w", s.path, err), rows.Close())
+		return nil, errors.Join(fmt.Errorf("query %s: %w", s.path, err), rows.Close()) //nolint:sqlclosecheck // else Rows.Close does
 	}
 	for _, t := range types {
 		r.Columns = append(r.Columns, t.Name())
