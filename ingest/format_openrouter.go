@@ -172,11 +172,6 @@ func openRouterResponse() mapping {
 			{"ts", "created", unixSeconds},
 			{"model", "model|openrouter_metadata/requested", plainUnit},
 			{"provider", "provider", plainUnit},
-			{"input_tokens", "usage/prompt_tokens", plainUnit},
-			{"cached_tokens", "usage/prompt_tokens_details/cached_tokens", plainUnit},
-			{"cache_write_tokens", "usage/prompt_tokens_details/cache_write_tokens", plainUnit},
-			{"output_tokens", "usage/completion_tokens", plainUnit},
-			{"reasoning_tokens", "usage/completion_tokens_details/reasoning_tokens", plainUnit},
 			{"is_byok", "usage/is_byok|openrouter_metadata/is_byok", plainUnit},
 		},
 		convert: convertResponse,
@@ -185,6 +180,7 @@ func openRouterResponse() mapping {
 
 func convertResponse(rec node, r *request, _ *mappedRows) outcome {
 	r.Quality |= experiment.QualityCoarseTime
+	usageTokens(rec.get("usage"), r)
 	var statuses []int64
 	for _, a := range rec.get("openrouter_metadata", "attempts").elements() {
 		status, _ := a.value.get("status").whole()

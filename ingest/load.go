@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchback/experiment"
+	"switchback/experiment/prices"
 )
 
 // LoadOptions of LoadFiles. See DefaultLoadOptions.
@@ -22,6 +23,7 @@ type LoadOptions struct {
 	Now        time.Time      // rows more than a day later are refused; written to `loads`
 	Stdin      io.Reader      // of the path "-"
 	Progress   func(Progress) // called now and then, may be nil
+	Prices     *prices.Book   // fills costs that a log does not state, and checks the others; nil: neither
 	CostUnit   string         // of formats whose exports differ in it: CostUnitUSD, CostUnitCents; "" is cents
 	DryRun     bool           // read and report, load nothing
 }
@@ -431,12 +433,13 @@ func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, 
 	write func(*experiment.Batch) error, reject func(rejected) error,
 ) error {
 	sink := newRowSink(plan.path, newClock(run.options.Now), run.withProgress(src, write), reject)
-	sink.costUnit = run.options.CostUnit
+	sink.costUnit, sink.prices = run.options.CostUnit, run.options.Prices
 	unknown, err := f.read(in, plan.from, sink)
 	if err != nil {
 		return fmt.Errorf("load %s: %w", plan.path, err)
 	}
 	run.fill(report, &sink.tally, src, unknown, sink.missingColumns())
+	report.Warnings = append(report.Warnings, priceWarnings(&sink.tally)...)
 	if f.caveat != "" {
 		report.Warnings = append(report.Warnings, f.caveat)
 	}
@@ -444,6 +447,20 @@ func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, 
 		report.Warnings = append(report.Warnings, "costs are read as cents; say so, or that they are USD, with --cost-unit")
 	}
 	return nil
+}
+
+// maxCostRatio is how far logged costs may be from those of the price book, in sum, before a report says so.
+const maxCostRatio = 2
+
+func priceWarnings(t *fileTally) []string {
+	var out []string
+	if t.priced > 0 {
+		out = append(out, fmt.Sprintf("the log states no cost for %d rows: they are priced from the price book", t.priced))
+	}
+	if t.booked > 0 && (t.logged > maxCostRatio*t.booked || t.booked > maxCostRatio*t.logged) {
+		out = append(out, fmt.Sprintf("logged costs are %.3g times those of the price book for the same tokens: check the unit", float64(t.logged)/float64(t.booked)))
+	}
+	return out
 }
 
 // fill writes what was read into a file's report.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchback/experiment"
+	"switchback/experiment/prices"
 )
 
 // Reasons for a reject. They are counted by text, so a reason never names a value.
@@ -29,6 +30,7 @@ type rowSink struct {
 	file       string
 	clock      clock
 	costUnit   string // CostUnitUSD, CostUnitCents or "" for what the format says
+	prices     *prices.Book
 	write      func(*experiment.Batch) error
 	keepReject func(rejected) error
 
@@ -46,6 +48,9 @@ type fileTally struct {
 	models                 map[string]int64
 	from, to               experiment.Instant
 	quality                int64 // all bits of all rows
+
+	logged, booked experiment.NanoUSD // cost of the rows that log and price book both price
+	priced         int64              // rows whose cost came from the book
 }
 
 func newRowSink(file string, c clock, write func(*experiment.Batch) error, reject func(rejected) error) *rowSink {
@@ -73,10 +78,32 @@ func (s *rowSink) keep(line int64, text []byte) {
 		return
 	}
 	checkRow(r)
+	s.price(r)
 	s.count(r)
 	if len(s.batch.Requests) >= sinkRows {
 		s.flush()
 	}
+}
+
+// price gives a row without a cost the one of the price book, and compares the others with it. Where a log does
+// not say how much of the input was cached, a list price would be too high by an amount that depends on the arm:
+// such rows stay without a cost.
+func (s *rowSink) price(r *experiment.Request) {
+	if s.prices == nil || r.Provider == "" || !r.InputTokens.Known || !r.CachedTokens.Known || !r.OutputTokens.Known || r.Quality&experiment.QualityCachedOverInput != 0 {
+		return
+	}
+	price, ok := s.prices.Lookup(r.Provider, r.Model, r.TS.Time())
+	if !ok {
+		return
+	}
+	cost := experiment.NanoUSD(price.Cost(r.InputTokens.Value, r.CachedTokens.Value, r.CacheWriteTokens.Value, r.OutputTokens.Value))
+	if r.Cost.Known {
+		s.tally.logged += r.Cost.Value
+		s.tally.booked += cost
+		return
+	}
+	r.Cost, r.CostSource = experiment.Some(cost), experiment.CostBook
+	s.tally.priced++
 }
 
 func (s *rowSink) missing(r *experiment.Request) string {
