@@ -11,6 +11,8 @@ func bifrost() mapping {
 	return mapping{
 		name: "bifrost",
 		keys: []string{"number_of_retries", "fallback_index", "parent_request_id"},
+		known: "attempt_trail cache_debug cost fallback_index number_of_retries object parent_request_id selected_key_id " +
+			"selected_key_name status virtual_key_name",
 		fields: []field{
 			{"request_id", "id", plainUnit},
 			{"session_id", "session_id|metadata/session_id", plainUnit},
@@ -86,6 +88,9 @@ func envoyAIGateway() mapping {
 	return mapping{
 		name: "envoy-ai-gateway",
 		keys: []string{"start_time", "response_code", "response_flags", "x-request-id"},
+		known: "bytes_received bytes_sent connection_termination_details method request.path response_code " +
+			"response_code_details response_flags upstream_cluster upstream_host upstream_transport_failure_reason " +
+			"user-agent x-envoy-origin-path x-envoy-upstream-service-time",
 		fields: []field{
 			{"request_id", "x-request-id", plainUnit},
 			{"session_id", "session.id", plainUnit},
@@ -126,6 +131,8 @@ func cloudflare() mapping {
 	return mapping{
 		name: "cloudflare",
 		keys: []string{"tokens_in", "tokens_out", "status_code", "cached", "duration"},
+		known: "cached cost custom_cost model_type path request_content_type request_type response_content_type status_code " +
+			"step success",
 		fields: []field{
 			{"request_id", "id", plainUnit},
 			{"session_id", "metadata!/session_id", plainUnit},
@@ -171,6 +178,8 @@ func cloudflareLogpush() mapping {
 	return mapping{
 		name: "cloudflare-logpush",
 		keys: []string{"Gateway", "Metrics", "StatusCode", "Timestamp"},
+		known: "Cached Endpoint Gateway Metadata RateLimited RequestBody ResponseBody RoutingDecisionID RoutingReason " +
+			"StatusCode Timestamp",
 		fields: []field{
 			{"model", "Model|RequestedModel", plainUnit},
 			{"provider", "Provider", plainUnit},
@@ -213,8 +222,9 @@ func logpushTime(n node) (experiment.Instant, bool) {
 // newAPI reads the log table of new-api. Times are whole seconds and stand for the end of the request.
 func newAPI() mapping {
 	return mapping{
-		name: "new-api",
-		keys: []string{"created_at", "use_time", "quota", "model_name", "type"},
+		name:  "new-api",
+		keys:  []string{"created_at", "use_time", "quota", "model_name", "type"},
+		known: "channel content created_at group ip quota token_id token_name type user_id",
 		fields: []field{
 			{"request_id", "request_id|id", plainUnit},
 			{"source_row_id", "id", plainUnit},

@@ -14,6 +14,9 @@ func liteLLMSpendLogs() mapping {
 		name: "litellm-spendlogs",
 		csv:  true,
 		keys: []string{"request_id", "spend", "startTime", "endTime", "completionStartTime", "model_group"},
+		known: "agent_id api_base api_key cache_hit cache_key call_type completionStartTime custom_llm_provider endTime " +
+			"mcp_namespaced_tool_name messages model_group model_id organization_id proxy_server_request " +
+			"request_duration_ms request_tags requester_ip_address response spend status team_id total_tokens",
 		fields: []field{
 			{"request_id", "request_id", plainUnit},
 			{"session_id", "session_id", plainUnit},
@@ -50,6 +53,9 @@ func liteLLMStandard() mapping {
 	return mapping{
 		name: "litellm-standard",
 		keys: []string{"trace_id", "startTime", "endTime", "completionStartTime", "status_fields"},
+		known: "api_base cache_hit call_id call_type completionStartTime cost_breakdown custom_llm_provider endTime " +
+			"error_information error_str hidden_params messages model_group model_id model_parameters request_tags response " +
+			"response_cost response_time saved_cache_cost status status_fields total_tokens trace_id",
 		fields: []field{
 			{"request_id", "id", plainUnit},
 			{"session_id", "session_id|metadata/requester_metadata/session_id|metadata/session_id", plainUnit},

@@ -12,6 +12,8 @@ func helicone() mapping {
 	return mapping{
 		name: "helicone",
 		keys: []string{"request_created_at", "delay_ms", "response_status"},
+		known: "cache_reference_id cost costUSD country_code llmSchema prompt_tokens request_path response_created_at " +
+			"response_id response_status scores total_tokens",
 		fields: []field{
 			{"request_id", "request_id", plainUnit},
 			{"session_id", "request_properties/Helicone-Session-Id|properties/Helicone-Session-Id", plainUnit},
@@ -52,6 +54,11 @@ func langfuse() mapping {
 	return mapping{
 		name: "langfuse",
 		keys: []string{"trace_id", "start_time", "usage_details", "provided_model_name"},
+		known: "bookmarked completion_start_time cost_details created_at end_time environment input input_price level model_id " +
+			"model_parameters name output output_price parent_observation_id project_id prompt_id prompt_name " +
+			"prompt_version public release status_message tags tool_call_names tool_calls tool_definitions total_cost " +
+			"total_price trace_id trace_name type updated_at usage_details usage_pricing_tier_id usage_pricing_tier_name " +
+			"version",
 		fields: []field{
 			{"request_id", "id", plainUnit},
 			{"session_id", "session_id", plainUnit},
@@ -144,6 +151,8 @@ func portkey() mapping {
 	return mapping{
 		name: "portkey",
 		keys: []string{"ai_org", "ai_model", "response_time", "response_status_code"},
+		known: "cache_status config cost cost_currency prompt_slug request_url response response_status_code " +
+			"retry_success_count total_units trace_id",
 		fields: []field{
 			{"request_id", "id", plainUnit},
 			{"client_id", "metadata/_user", plainUnit},

@@ -11,6 +11,11 @@ func openRouterGeneration() mapping {
 	return mapping{
 		name: "openrouter-generation",
 		keys: []string{"native_tokens_prompt", "generation_time", "provider_responses"},
+		known: "api_type app_id cache_discount cancelled data_region finish_reason generation_time http_referer latency " +
+			"moderation_latency native_finish_reason native_tokens_completion_images num_fetches num_input_audio_prompt " +
+			"num_media_completion num_media_prompt num_search_results origin preset_id provider_responses router " +
+			"service_tier tokens_completion tokens_prompt total_cost upstream_id upstream_inference_cost usage user_agent " +
+			"web_search_engine workspace_id",
 		fields: []field{
 			{"request_id", "request_id|id", plainUnit},
 			{"source_row_id", "id", plainUnit},
@@ -115,6 +120,8 @@ func openRouterActivity() mapping {
 		name: "openrouter-activity",
 		csv:  true,
 		keys: []string{"generation_id", "created_at", "model_permaslug", "generation_time_ms"},
+		known: "api_key_disabled api_key_name app_name byok_usage_inference cancelled cost_cache cost_file_processing " +
+			"cost_total cost_web_search finish_reason_normalized finish_reason_raw time_to_first_token_ms variant",
 		fields: []field{
 			{"request_id", "generation_id", plainUnit},
 			{"client_id", "user", plainUnit},
@@ -164,8 +171,9 @@ func convertActivity(rec node, r *request, _ *mappedRows) outcome {
 // openRouterResponse reads response bodies with router metadata.
 func openRouterResponse() mapping {
 	return mapping{
-		name: "openrouter-response",
-		keys: []string{"openrouter_metadata"},
+		name:  "openrouter-response",
+		keys:  []string{"openrouter_metadata"},
+		known: "choices error http_status object",
 		fields: []field{
 			{"request_id", "id", plainUnit},
 			{"client_id", "user_id", plainUnit},
@@ -214,9 +222,10 @@ func convertResponse(rec node, r *request, _ *mappedRows) outcome {
 // openRouterWarehouse reads the CSV of spans that Broadcast writes to warehouses.
 func openRouterWarehouse() mapping {
 	return mapping{
-		name: "openrouter-broadcast",
-		csv:  true,
-		keys: []string{"TRACE_ID", "SPAN_ID", "TIMESTAMP", "MODEL", "DURATION_MS"},
+		name:  "openrouter-broadcast",
+		csv:   true,
+		keys:  []string{"TRACE_ID", "SPAN_ID", "TIMESTAMP", "MODEL", "DURATION_MS"},
+		known: "API_KEY_NAME ATTRIBUTES FINISH_REASON LEVEL SPAN_TYPE STATUS TOTAL_COST TOTAL_TOKENS TRACE_ID",
 		fields: []field{
 			{"request_id", "SPAN_ID", plainUnit},
 			{"session_id", "SESSION_ID", plainUnit},

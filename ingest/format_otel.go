@@ -19,6 +19,8 @@ func otelGenAI() mapping {
 	return mapping{
 		name: "otel-genai",
 		keys: []string{"attributes/gen_ai.operation.name", "startTimeUnixNano"},
+		known: "droppedAttributesCount droppedEventsCount droppedLinksCount endTimeUnixNano events flags kind links name " +
+			"parentSpanId status traceId traceState",
 		fields: []field{
 			{"request_id", "attributes/gen_ai.response.id|spanId", plainUnit},
 			{"source_row_id", "spanId", plainUnit},

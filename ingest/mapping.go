@@ -35,7 +35,10 @@ type mapping struct {
 	name string
 	csv  bool
 	// keys recognise the format: a record has all of them. A key may be a path.
-	keys   []string
+	keys []string
+	// known are the other keys that records have, read by convert or of no use here. Any key beyond these is
+	// listed in the report: it may be a new column that matters.
+	known  string
 	fields []field
 	// unwrap returns the records inside a JSON value, nil when it is one record itself.
 	unwrap func(node) []member
@@ -169,11 +172,9 @@ type mappedRows struct {
 	mapping mapping
 	paths   [][]alternative // by field
 	places  []int           // of the fields
-	seen    map[string]bool // keys of records that no field uses
+	seen    map[string]bool // keys of records: those of the format, and unknown ones that are listed
 	unknown []string
 	folding *chains
-	current int64 // line of the record
-	text    []byte
 }
 
 // alternative is one path of keys; a key that ends in "!" is read as JSON.
@@ -181,13 +182,15 @@ type alternative []string
 
 func (m mapping) read(in io.Reader, from int64, sink *rowSink) ([]string, error) {
 	rows := &mappedRows{canonicalRows: newCanonicalRows(sink), mapping: m, seen: map[string]bool{}}
-	used := map[string]bool{}
+	for _, key := range strings.Fields(m.known) {
+		rows.seen[key] = true
+	}
 	for _, f := range m.fields {
 		var paths []alternative
 		for _, p := range strings.Split(f.path, "|") {
 			keys := strings.Split(p, "/")
 			paths = append(paths, keys)
-			used[strings.TrimSuffix(keys[0], "!")] = true
+			rows.seen[strings.TrimSuffix(keys[0], "!")] = true
 		}
 		rows.paths = append(rows.paths, paths)
 		place := rows.find([]byte(f.column))
@@ -228,12 +231,12 @@ func (c *mappedRows) readCSV(in io.Reader, from int64) error {
 			return inputError{c.sink.file, "header: " + record.reason}
 		case names == nil:
 			record.fields[0] = trimBOM(record.fields[0])
-			names = c.header(record.fields)
+			names = columnNames(record.fields)
 		case lines.bytes <= from:
 		case record.reason != "":
 			c.sink.reject(record.line, record.reason, record.text)
 		case string(record.fields[0]) == names[0] && len(record.fields) > 1:
-			names = c.header(record.fields) // files put one after the other
+			names = columnNames(record.fields) // files put one after the other
 		case len(record.fields) != len(names):
 			c.sink.reject(record.line, reasonFields, record.text)
 		default:
@@ -243,11 +246,10 @@ func (c *mappedRows) readCSV(in io.Reader, from int64) error {
 	return nil
 }
 
-// header takes the names of the columns and lists those that a perfect reader might have used.
-func (c *mappedRows) header(fields [][]byte) []string {
+func columnNames(fields [][]byte) []string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
-		names[i] = string(f)
+		names[i] = validText(f)
 	}
 	return names
 }
@@ -335,7 +337,7 @@ func (c *mappedRows) readDocument(lines *lineReader, first []byte) error {
 
 // record maps one record to a row.
 func (c *mappedRows) record(line int64, text []byte, rec node) {
-	c.current, c.text = line, text
+	c.noteUnknown(rec)
 	row := mappedRow{Request: request{Source: c.mapping.name}}
 	r := &row.Request
 	reason := ""
@@ -372,6 +374,16 @@ func (c *mappedRows) record(line int64, text []byte, rec node) {
 	row.rec, row.line = rec, line
 	row.text = text
 	c.folding.add(&row)
+}
+
+// noteUnknown lists the keys that the format is not known to have.
+func (c *mappedRows) noteUnknown(rec node) {
+	for _, m := range rec.members {
+		if !c.seen[m.key] && len(c.unknown) < maxUnknown {
+			c.seen[m.key] = true
+			c.unknown = append(c.unknown, m.key)
+		}
+	}
 }
 
 // recordHash names a record without an id by its text, or by what it holds when it is part of a document.
