@@ -13,5 +13,7 @@
 //  6. [PairEffects] take an overall row apart by pairs: leave-one-out, autocorrelation, contrasts between pairs, and the
 //     spread that [PowerDesign] turns into smallest detectable effects. [CompareVolume] compares the arms' traffic.
 //
+// COVERAGE.md has what the intervals hold on data with a known truth.
+//
 // Every answer is a function of the source, the pairs and the options alone: the number of threads changes nothing.
 package stats
