@@ -20,7 +20,8 @@ const (
 )
 
 // breakAndMend moves the breakers on, once per snapshot. An endpoint is taken out when its recent error rate exceeds both Absolute and, with at
-// least four peers to compare with, their median + Deviations × 1.4826 × their median absolute deviation.
+// least four peers to compare with, their median + Deviations × 1.4826 × their median absolute deviation; the worst first, as long as
+// MostOut allows.
 func (r *Router) breakAndMend(now Instant) {
 	c := &r.cfg.Breaker
 	out := 0
@@ -39,21 +40,12 @@ func (r *Router) breakAndMend(now Instant) {
 			out++
 		}
 	}
-	most := int(c.MostOut * float64(len(r.breakers)))
-	limit := math.Inf(1)
-	for i := range r.breakers {
-		e := &r.telemetry.endpoints[i]
-		tries := e.recentAnswered + e.recentFailed
-		if r.breakers[i].state != closed || tries < c.MinRequests*r.weights.recent || e.recentFailed <= c.Absolute*tries || out >= most {
-			continue
+	for most := int(c.MostOut * float64(len(r.breakers))); out < most; out++ {
+		e := r.worst()
+		if e < 0 {
+			break
 		}
-		if math.IsInf(limit, 1) {
-			limit = r.peerErrors()
-		}
-		if e.recentFailed > limit*tries {
-			r.trip(int32(i), now)
-			out++
-		}
+		r.trip(e, now)
 	}
 	r.open, r.halfOpen = Set{}, Set{}
 	for i := range r.breakers {
@@ -65,6 +57,27 @@ func (r *Router) breakAndMend(now Instant) {
 		case closed:
 		}
 	}
+}
+
+// worst is the endpoint in traffic that stands out most by its recent errors, by slug where several do alike; −1 when none does.
+func (r *Router) worst() int32 {
+	c := &r.cfg.Breaker
+	worst, rate, limit := int32(-1), c.Absolute, math.Inf(1)
+	for i := range r.breakers {
+		s := &r.telemetry.endpoints[i]
+		tries := s.recentAnswered + s.recentFailed
+		if r.breakers[i].state != closed || tries < c.MinRequests*r.weights.recent || s.recentFailed <= c.Absolute*tries {
+			continue
+		}
+		if math.IsInf(limit, 1) {
+			limit = r.peerErrors()
+		}
+		failing := s.recentFailed / tries
+		if failing > limit && (failing > rate || failing == rate && worst >= 0 && r.rank[i] < r.rank[worst]) {
+			worst, rate = int32(i), failing
+		}
+	}
+	return worst
 }
 
 // peerErrors is the error rate beyond which an endpoint stands out, 0 when there are too few peers to tell.
@@ -87,7 +100,7 @@ func (r *Router) peerErrors() float64 {
 func (r *Router) trip(e int32, now Instant) {
 	c, b := &r.cfg.Breaker, &r.breakers[e]
 	length := float64(c.Ejection) * math.Exp2(float64(min(b.ejections, 20)))
-	length = min(length, float64(c.MaxEjection)) * (0.75 + 0.5*spread(uint64(e)<<32|uint64(b.ejections)))
+	length = min(length, float64(c.MaxEjection)) * (0.75 + 0.5*spread(uint64(r.rank[e])<<32|uint64(b.ejections)))
 	b.state, b.until = open, now+Instant(length)
 	b.ejections++
 }

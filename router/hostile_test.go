@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Each test here is an input or a turn of events that should not happen, and does.
@@ -135,6 +137,49 @@ func TestPinsProbeOneAtATime(t *testing.T) {
 	}
 	if stayed != 1 {
 		t.Errorf("%d conversations at once at a half-open endpoint, want 1", stayed)
+	}
+}
+
+// Where more endpoints fail than may be out, the worst are out, whatever the order of the input.
+func TestBreakerTakesTheWorst(t *testing.T) {
+	rates := map[string]int{"a": 80, "b": 100, "e": 90, "f": 100} // failures of 100
+	cfg := DefaultConfig()
+	cfg.Breaker.MostOut = 0.2
+	var first map[string]Instant
+	for _, order := range []string{"abcdefghijk", "kjihgfedcba", "ekgiafcdhbj"} {
+		var endpoints []Endpoint
+		for _, c := range order {
+			endpoints = append(endpoints, Endpoint{Slug: string(c), Price: Price{Input: 1e-6}})
+		}
+		r, err := New("m", endpoints, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			for e := range endpoints {
+				o := ok()
+				if i < rates[endpoints[e].Slug] {
+					o = failure()
+				}
+				r.Observe(0, int32(e), o)
+			}
+		}
+		r.refresh(0)
+		until := map[string]Instant{}
+		for e := range endpoints {
+			if r.open.Has(int32(e)) {
+				until[endpoints[e].Slug] = r.breakers[e].until
+			}
+		}
+		if len(until) != 2 || until["b"] == 0 || until["f"] == 0 {
+			t.Errorf("input %s: out are %v, want b and f", order, until)
+		}
+		if first == nil {
+			first = until
+		}
+		if d := cmp.Diff(first, until); d != "" {
+			t.Errorf("input %s: ejections differ from those of another order:\n%s", order, d)
+		}
 	}
 }
 
