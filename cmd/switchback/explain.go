@@ -114,7 +114,7 @@ func fieldError(err error) error {
 	switch {
 	case !errors.As(err, &field):
 		return err
-	case err != error(field):
+	case err != error(field): //nolint:errorlint // the error itself, not what it wraps
 		return usageError("", "%w", err) // says what was done with the file too
 	}
 	bare := *field
