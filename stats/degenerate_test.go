@@ -189,3 +189,18 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The expanded tail of two pairs is far below one replicate, where no normal distribution tells how an end varies: the
+// interval stands, its Monte-Carlo error is undefined instead of astronomical.
+func TestNoMonteCarloErrorBeyondTheReplicates(t *testing.T) {
+	src := statstest.FromRows(sumRows("m", [][2]int64{{10, 1000}, {10, 1010}}, [][2]int64{{10, 900}, {10, 960}}))
+	opts := stats.DefaultOptions()
+	opts.Replicates, opts.Seed = 500, 1
+	got := analyze(t, src, []stats.Metric{{ID: "y", Kind: stats.Ratio, Scale: 1, Better: -1}}, testPairs(2, 1), opts).Estimates[0]
+	if got.Relative.Lo == nil || got.Relative.Hi == nil {
+		t.Fatalf("no interval: %+v", got.Relative)
+	}
+	if got.MCError != nil {
+		t.Errorf("Monte-Carlo error %v", *got.MCError)
+	}
+}

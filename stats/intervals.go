@@ -198,7 +198,8 @@ func bcaTails(r replicates, point, a, alpha float64) (low, high float64) {
 
 // monteCarloError returns the standard error of an end of an interval that comes from the finite number of replicates:
 // √(p(1−p)/B) for its tail p, over the density of a normal distribution with the replicates' spread. It is NaN for the t
-// interval, which has no random part.
+// interval, which has no random part, and for a tail of less than one replicate, as the expanded one of two pairs: no
+// normal distribution tells of the extremes.
 func (e evidence) monteCarloError(kind string, alpha float64) float64 {
 	r, tail := e.bootstrap, alpha
 	switch kind {
@@ -208,6 +209,9 @@ func (e evidence) monteCarloError(kind string, alpha float64) float64 {
 		r = e.half
 	case IntervalExpanded:
 		tail = ExpandedTail(alpha, e.n)
+	}
+	if tail*float64(len(r.sorted)) < 1 {
+		return math.NaN()
 	}
 	z := distuv.UnitNormal.Quantile(tail)
 	return r.sd() * math.Sqrt(tail*(1-tail)/float64(len(r.sorted))) / distuv.UnitNormal.Prob(z)
