@@ -1,13 +1,13 @@
 package experiment
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -15,21 +15,30 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const goldenFile = "testdata/scenario_hashes.golden"
 
+var scenarioRuns sync.Map // of collected, by name
+
+// scenarioRun is one drive of the small configuration in a scenario, shared by the tests that only read its rows.
+func scenarioRun(name string) collected {
+	if run, done := scenarioRuns.Load(name); done {
+		return run.(collected)
+	}
+	t := new(fatalOnly)
+	cfg := small(t)
+	cfg.Scenario = name
+	c := collect(t, cfg)
+	scenarioRuns.Store(name, c)
+	return c
+}
+
 // The log of a small day of every scenario has a known fingerprint, so that no change of the world goes unseen.
 // Rewrite it with go test ./experiment -run TestScenarioHashes -update.
 func TestScenarioHashes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("drives nine scenarios")
 	}
-	cfg := small(t)
 	var lines []string
 	for _, s := range Scenarios() {
-		cfg.Scenario = s.Name
-		var hash LogHash
-		if _, err := Drive(context.Background(), cfg, func(b *Batch) error { hash.Add(b); return nil }); err != nil {
-			t.Fatalf("%s: %v", s.Name, err)
-		}
-		lines = append(lines, fmt.Sprintf("%-16s %s", s.Name, hash.String()))
+		lines = append(lines, fmt.Sprintf("%-16s %s", s.Name, scenarioRun(s.Name).hash))
 	}
 	got := strings.Join(lines, "\n") + "\n"
 	if *update {
@@ -76,7 +85,6 @@ func TestScenariosDoWhatTheyAreFor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("drives several scenarios")
 	}
-	cfg := small(t)
 	normal := smallRun()
 	share := func(c collected, is func(*Request) bool) float64 {
 		n := 0
@@ -87,23 +95,17 @@ func TestScenariosDoWhatTheyAreFor(t *testing.T) {
 		}
 		return float64(n) / float64(len(c.requests))
 	}
-	run := func(name string) collected {
-		cfg.Scenario = name
-		return collect(t, cfg)
-	}
 	retried := func(r *Request) bool { return r.Retries.Value > 0 }
 
-	single := run("single-provider")
+	single := scenarioRun("single-provider")
 	for _, r := range single.requests {
 		if r.Attempts.Value != 1 {
 			t.Fatalf("single-provider: request %s was tried %d times", r.RequestID, r.Attempts.Value)
 		}
 	}
 	// In an A/A world the arms differ in their label only: all requests are as if the control ran everywhere.
-	cfg.World = WorldControl
-	control := run("")
-	cfg.World = ""
-	aa := run("a-a")
+	control := inWorld(t, func(s *scene) { s.world = WorldControl }, 0)
+	aa := scenarioRun("a-a")
 	if len(aa.requests) != len(control.requests) {
 		t.Fatalf("a-a has %d requests, all-control %d", len(aa.requests), len(control.requests))
 	}
@@ -113,13 +115,13 @@ func TestScenariosDoWhatTheyAreFor(t *testing.T) {
 			t.Fatalf("a-a: request %s differs from that of the all-control world", a.RequestID)
 		}
 	}
-	if o, n := share(run("outage"), retried), share(normal, retried); o <= n {
+	if o, n := share(scenarioRun("outage"), retried), share(normal, retried); o <= n {
 		t.Errorf("outage: %.3f of the requests are retried, %.3f normally", o, n)
 	}
-	if whale := run("whale"); len(whale.requests) == len(normal.requests) {
+	if whale := scenarioRun("whale"); len(whale.requests) == len(normal.requests) {
 		t.Error("whale: the flow is as in the default scenario")
 	}
-	batch := run("batch")
+	batch := scenarioRun("batch")
 	for _, r := range batch.requests {
 		if !strings.HasSuffix(r.RequestID, "00") {
 			t.Fatalf("batch: conversation %s has a second turn", r.SessionID)

@@ -9,11 +9,7 @@ import (
 // Little's law: the mean number of requests at the endpoints, sampled at the ticks of the clock, is the rate of the
 // attempts that hold a place times the mean time that they hold it.
 func TestLittlesLaw(t *testing.T) {
-	cfg := small(t)
-	scene, err := newScene(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scene := smallScene()
 	held := 0.0 // place-seconds, from the rows
 	log := newRowLog(func(b *Batch) error {
 		tried := map[string]bool{}

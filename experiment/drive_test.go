@@ -18,7 +18,7 @@ import (
 )
 
 // smallModels have little traffic, so a day of them at full flow takes a fraction of a second.
-var smallModels = []string{"qwen/qwq-32b", "meta-llama/llama-3-70b-instruct", "mistralai/mistral-nemo"}
+var smallModels = []string{"qwen/qwq-32b", "meta-llama/llama-3-70b-instruct", "deepseek/deepseek-r1-distill-qwen-32b"}
 
 // dayPlan is one day of one-hour blocks with a burn-in of 20 minutes.
 func dayPlan(t testing.TB) Plan {
@@ -46,15 +46,38 @@ type collected struct {
 
 func collect(t testing.TB, cfg DriveConfig) collected {
 	t.Helper()
+	return gather(t, func(emit func(*Batch) error) (DriveSummary, error) { return Drive(context.Background(), cfg, emit) })
+}
+
+// inWorld is collect for the small configuration in another world or with another log: it reuses the scene.
+func inWorld(t testing.TB, change func(*scene), threads int) collected {
+	t.Helper()
+	s := *smallScene()
+	change(&s)
+	return gather(t, func(emit func(*Batch) error) (DriveSummary, error) {
+		return s.drive(context.Background(), DriveConfig{Threads: threads}, emit)
+	})
+}
+
+// smallScene is the scene of the small configuration. It is only read.
+var smallScene = sync.OnceValue(func() *scene {
+	t := new(fatalOnly)
+	s, err := newScene(small(t))
+	if err != nil {
+		panic(err)
+	}
+	return s
+})
+
+func gather(t testing.TB, drive func(emit func(*Batch) error) (DriveSummary, error)) collected {
+	t.Helper()
 	c := collected{attempts: map[string][]Attempt{}}
 	var hash LogHash
 	var err error
-	c.summary, err = Drive(context.Background(), cfg, func(b *Batch) error {
+	c.summary, err = drive(func(b *Batch) error {
 		hash.Add(b)
 		for _, r := range b.Requests {
-			for _, s := range []*string{&r.RequestID, &r.SessionID} {
-				*s = strings.Clone(*s)
-			}
+			r.RequestID, r.SessionID = strings.Clone(r.RequestID), strings.Clone(r.SessionID)
 			c.requests = append(c.requests, r)
 		}
 		for _, a := range b.Attempts {
@@ -88,11 +111,9 @@ func byTime(a, b Request) int {
 }
 
 func TestDriveIsTheSameAtAnyNumberOfThreads(t *testing.T) {
-	cfg := small(t)
 	want, summary := smallRun().hash, smallRun().summary // at all processors
 	for _, threads := range []int{1, 2, 8} {
-		cfg.Threads = threads
-		c := collect(t, cfg)
+		c := inWorld(t, func(*scene) {}, threads)
 		if c.hash != want {
 			t.Errorf("log hash at %d threads %s, at all processors %s", threads, c.hash, want)
 		}
@@ -100,6 +121,7 @@ func TestDriveIsTheSameAtAnyNumberOfThreads(t *testing.T) {
 			t.Errorf("summary at %d threads differs:\n%s", threads, d)
 		}
 	}
+	cfg := small(t)
 	cfg.Seed++
 	if collect(t, cfg).hash == want {
 		t.Error("another seed gives the same log")
@@ -239,12 +261,8 @@ func TestRowsAreWellFormed(t *testing.T) {
 
 // Tokens billed are tokens served, class by class: each row's cost follows from its tokens and its endpoint's prices.
 func TestBillsMatchTheTokens(t *testing.T) {
-	cfg := small(t)
 	c := smallRun()
-	scene, err := newScene(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scene := smallScene()
 	endpoints := map[string]*market.Endpoint{}
 	for _, j := range scene.jobs {
 		w, err := scene.newWorld(j, newRowLog(nil))
@@ -273,12 +291,8 @@ func TestBillsMatchTheTokens(t *testing.T) {
 
 // The rows themselves show that no endpoint ever held more requests than its capacity.
 func TestNoEndpointExceedsItsConcurrency(t *testing.T) {
-	cfg := small(t)
 	c := smallRun()
-	scene, err := newScene(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scene := smallScene()
 	type edge struct {
 		at    int64
 		delta int
@@ -322,15 +336,14 @@ func TestNoEndpointExceedsItsConcurrency(t *testing.T) {
 
 // The log is thinned by whole conversations, and thinning changes nothing else.
 func TestThinnedLogIsASubset(t *testing.T) {
-	cfg := small(t)
 	all := smallRun()
-	cfg.LogRequests = int(all.summary.Requests / 5)
-	some := collect(t, cfg)
+	rows := all.summary.Requests / 5
+	some := inWorld(t, func(s *scene) { s.logShare = float64(rows) / float64(all.summary.Requests) }, 0)
 	if some.summary.Requests != all.summary.Requests {
 		t.Errorf("%d requests driven when thinned, %d when not", some.summary.Requests, all.summary.Requests)
 	}
-	if got, want := float64(len(some.requests)), float64(cfg.LogRequests); got < 0.9*want || got > 1.1*want {
-		t.Errorf("%d rows, want about %d", len(some.requests), cfg.LogRequests)
+	if got, want := float64(len(some.requests)), float64(rows); got < 0.9*want || got > 1.1*want {
+		t.Errorf("%d rows, want about %d", len(some.requests), rows)
 	}
 	turns := map[string]int{}
 	full := map[string]Request{}
@@ -354,7 +367,6 @@ func TestThinnedLogIsASubset(t *testing.T) {
 
 // All worlds have the same conversations: same starts, same tokens of the first turn.
 func TestWorldsShareTheirArrivals(t *testing.T) {
-	cfg := small(t)
 	type start struct {
 		ts     Instant
 		client string
@@ -364,8 +376,7 @@ func TestWorldsShareTheirArrivals(t *testing.T) {
 	arms := map[string][]string{WorldSwitchback: {"price", "routing-cost"}, WorldAB: {"price", "routing-cost"}, WorldABRequest: {"price", "routing-cost"},
 		WorldControl: {"price"}, WorldTreatment: {"routing-cost"}}
 	for _, world := range Worlds() {
-		cfg.World = world
-		c := collect(t, cfg)
+		c := inWorld(t, func(s *scene) { s.world = world }, 0)
 		got := map[string]start{}
 		seen := map[string]bool{}
 		armOf := map[string]string{}
