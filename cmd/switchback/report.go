@@ -16,19 +16,21 @@ import (
 func (p *process) reportCommand() command {
 	var s settings
 	var o reports.Options
+	var other string
 	fs := pflag.NewFlagSet("report", pflag.ContinueOnError)
 	s.configFlag(fs)
 	s.outputFlags(fs)
 	fs.StringVar(&s.date, "date", "", "report `YYYY-MM-DD` (default the latest that was analysed)")
 	fs.BoolVar(&o.HTML, "html", false, "also write report.html, one page with everything in it")
 	fs.BoolVar(&o.PNG, "png", false, "also write every figure as PNG")
+	fs.StringVar(&other, "against", "", "set the report beside another one: a report `folder`, or an output folder for its latest")
 	s.guardrailFlag(fs)
 	s.logFlags(fs)
 	return command{
 		use:     "report",
 		short:   "Render the report from the DuckDB file",
 		long:    "Writes report.md, results.json and the figures of an analysed date and points latest at them.",
-		example: "  switchback report\n  switchback report --date 2026-11-08 --html",
+		example: "  switchback report\n  switchback report --date 2026-11-08 --html\n  switchback report --against other-out",
 		args:    cobra.NoArgs,
 		flags:   fs,
 		run: func(ctx context.Context, _ []string) error {
@@ -48,6 +50,11 @@ func (p *process) reportCommand() command {
 				}
 				j.record.Experiment, j.record.ReportDate, j.record.Fingerprint = run.Experiment, run.ReportDate, run.InputHash
 				j.record.Inputs, j.record.Warnings = doc.Provenance.Inputs, doc.Warnings
+				if other != "" {
+					if doc, err = against(doc, other); err != nil {
+						return err
+					}
+				}
 				return j.publish(ctx, &s, doc, o, nil)
 			})
 		},

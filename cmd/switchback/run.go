@@ -299,6 +299,10 @@ func (j *job) showAgain(s *settings, former record) error {
 
 // publish renders the report and swaps it in. arrive, when there is one, puts what belongs to it in place first.
 func (j *job) publish(ctx context.Context, s *settings, doc reports.Document, o reports.Options, arrive func() error) error {
+	doc, err := j.withHistory(doc)
+	if err != nil {
+		return err
+	}
 	files, err := j.render(doc, o)
 	if err != nil {
 		return err
