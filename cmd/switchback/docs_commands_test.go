@@ -243,8 +243,8 @@ func checkMakeTarget(t *testing.T, document, target string) {
 // TestCommandsStandInConsoleBlocks finds command lines that the test above does not run.
 func TestCommandsStandInConsoleBlocks(t *testing.T) {
 	for _, name := range documents(t) {
-		if strings.HasPrefix(name, exampleFolder) {
-			continue // a report names the command that made it; the test of the example runs it
+		if strings.HasPrefix(name, exampleFolder) || name == "docs/validation.md" {
+			continue // written by the program; they name the command that made them
 		}
 		blocks, prose := fences(readDocument(t, name))
 		for _, f := range blocks {
