@@ -55,7 +55,7 @@ func measureOf(id, unit string) measure {
 	case "events/request":
 		v.kind, v.points = unitEvents, true
 	}
-	switch m.ID {
+	switch baseOf(m.ID) {
 	case "hit_429", "needed_retry", "events_429", "retries", "error_rate":
 		v.less, v.more = "fewer", "more"
 	case "failed_ms":

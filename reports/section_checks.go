@@ -1,21 +1,48 @@
 package reports
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
-// checks explains the diagnostics in plain words: the question, the answer, and whether a reader should look twice.
+// fewChecks is how many answers stand in the open when none asks for a second look.
+const fewChecks = 8
+
+// checks explains the diagnostics in plain words: the question, the answer, and whether a reader should look twice. Answers
+// that do not ask for it are folded away when there are many.
 func checks(doc Document) []block {
-	if len(doc.Diagnostics.Checks) == 0 {
+	all := doc.Diagnostics.Checks
+	if len(all) == 0 {
 		return nil
 	}
+	var odd []Check
+	for _, c := range all {
+		if c.Outcome == CheckAttention {
+			odd = append(odd, c)
+		}
+	}
+	summary := words("These look for reasons not to trust the estimates. None stands out.")
+	if len(odd) > 0 {
+		summary = words("These look for reasons not to trust the estimates. " + count(int64(len(odd)), "answer asks", "answers ask") + " for a second look.")
+	}
+	blocks := []block{heading("Diagnostics"), paragraph(summary)}
+	if len(all) <= fewChecks {
+		return append(blocks, tabular(checkTable(doc, all)))
+	}
+	if len(odd) > 0 {
+		blocks = append(blocks, tabular(checkTable(doc, odd)))
+	}
+	return append(blocks, fold(words(fmt.Sprintf("All %d answers", len(all))), tabular(checkTable(doc, all))))
+}
+
+func checkTable(doc Document, checks []Check) table {
 	t := columns("Question", "Of", ">Answer", ">"+doc.level()+" interval", ">p", "Reading")
-	attention := 0
-	for _, c := range doc.Diagnostics.Checks {
+	for _, c := range checks {
 		answer, interval := checkNumbers(c)
 		reading := words("nothing to see")
 		switch c.Outcome {
 		case CheckAttention:
 			reading = append(bold("look:"), words(" "+checkMeaning(c.ID))...)
-			attention++
 		case CheckNotMeasurable:
 			reading = words("cannot be answered from this data")
 		}
@@ -28,11 +55,7 @@ func checks(doc Document) []block {
 		}
 		t.row(words(checkQuestion(c.ID)), of, words(answer), words(interval), words(probability(c.PValue)), reading)
 	}
-	summary := words("These look for reasons not to trust the estimates. None stands out.")
-	if attention > 0 {
-		summary = words("These look for reasons not to trust the estimates. " + count(int64(attention), "answer asks", "answers ask") + " for a second look.")
-	}
-	return []block{heading("Diagnostics"), paragraph(summary), tabular(t)}
+	return t
 }
 
 // checkQuestion says what a check asks; an unknown check is shown by its id.
@@ -111,6 +134,9 @@ func checkNumbers(c Check) (answer, interval string) {
 	if c.Lo != nil && c.Hi != nil {
 		d = max(decimals(scale*(*c.Hi-*c.Lo), 2, d), 0)
 		interval = print(*c.Lo, scale, d, "") + " to " + print(*c.Hi, scale, d, unit)
+	}
+	if interval != notKnown && (c.ID == CheckLeavePairOut || c.ID == CheckLeaveClientOut) {
+		interval = "range " + interval
 	}
 	if c.Value != nil {
 		answer = print(*c.Value, scale, d, unit)

@@ -20,7 +20,7 @@ func money(doc Document) []block {
 	}
 	if len(doc.Spend) > 0 {
 		blocks = append(blocks,
-			paragraph(words("What each hour cost, burn-in included:")),
+			paragraph(words("What the logged requests of each hour cost, burn-in included:")),
 			drawing(spendFigure(doc)), tabular(spendTable(doc)),
 			fold(words(fmt.Sprintf("All %d hours", len(doc.Spend))), tabular(hourTable(doc))))
 	}

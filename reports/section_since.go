@@ -41,7 +41,7 @@ func sinceSwitch(doc Document) []block {
 	return []block{
 		heading("Since the switch"),
 		paragraph(words("An effect that still moves after the burn-in means that one arm's queues, caches or back-offs reach into the other's minutes: " +
-			"the estimate is then mostly smaller than the effect of switching for good.")),
+			"the estimate is then mostly smaller than the effect of switching for good. These intervals come from leaving out one pair after the other.")),
 		drawing(f),
 		tabular(sinceTable(doc, measures)),
 	}
