@@ -97,3 +97,51 @@ func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string, ordered bo
 	}
 	return d, nil
 }
+
+// staleHash marks a load whose file is to be read again when it is seen next.
+const staleHash = "stale"
+
+// rememberReplaced keeps the keys of the rows that a load replaces.
+func (l *Loader) rememberReplaced() error {
+	if l.info.Format == SourceDrive {
+		return nil // no other file holds rows of a drive
+	}
+	_, err := l.conn.ExecContext(l.ctx, "CREATE OR REPLACE TEMP TABLE replaced AS SELECT DISTINCT hash("+dedupeKey+") AS h, ts FROM requests "+
+		"WHERE load_id IN (SELECT load_id FROM loads WHERE file = ?)", l.info.File)
+	if err != nil {
+		return fmt.Errorf("replace earlier rows: %w", err)
+	}
+	return nil
+}
+
+// reviveDuplicates makes sure that no row is lost with a file that changed: a row that the file no longer has may
+// have been dropped from another file as its duplicate. Such files are read again.
+func (l *Loader) reviveDuplicates() error {
+	if !l.info.Replace || l.info.Format == SourceDrive {
+		return nil
+	}
+	var gone int64
+	err := l.conn.QueryRowContext(l.ctx, "SELECT count(*) FROM temp.replaced WHERE h NOT IN (SELECT hash("+dedupeKey+
+		") FROM requests WHERE ts >= (SELECT min(ts) FROM temp.replaced) AND ts <= (SELECT max(ts) FROM temp.replaced))").Scan(&gone)
+	if err == nil && gone > 0 {
+		_, err = l.conn.ExecContext(l.ctx, "UPDATE loads SET hash = ? WHERE duplicates > 0 AND file <> ?", staleHash, l.info.File)
+	}
+	if err != nil {
+		return fmt.Errorf("load %s: find rows that other files hold: %w", l.info.File, err)
+	}
+	return nil
+}
+
+// countLate counts the rows of this load that belong to days before the newest day of earlier loads.
+func (l *Loader) countLate() error {
+	if l.from.IsZero() {
+		return nil
+	}
+	err := l.conn.QueryRowContext(l.ctx, `SELECT count(*), coalesce(string_agg(DISTINCT strftime(ts, '%Y-%m-%d'), ', ' ORDER BY strftime(ts, '%Y-%m-%d')), '')
+		FROM requests WHERE load_id = ? AND ts < (SELECT date_trunc('day', max(ts)) FROM requests WHERE load_id <> ?)`, l.row.LoadID, l.row.LoadID).
+		Scan(&l.late, &l.lateDays)
+	if err != nil {
+		return fmt.Errorf("load %s: count late rows: %w", l.info.File, err)
+	}
+	return nil
+}

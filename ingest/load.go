@@ -108,6 +108,7 @@ type FileReport struct {
 	Skipped    int64 // records that are no requests
 	Duplicates int64 // rows that were dropped because another row has the same key
 	Conflicts  int64 // of Duplicates: rows that differed from the one that stayed
+	Late       int64 // rows of days before the newest one that was loaded already
 	Reasons    []Count
 	Models     []Count
 	Unknown    []string // columns that the reader does not know
@@ -142,21 +143,46 @@ func LoadFiles(ctx context.Context, store *Store, patterns []string, o LoadOptio
 	}
 	report := LoadReport{Warnings: warnings}
 	run := fileLoads{store: store, options: o, total: totalSize(paths)}
-	var refused []error
+	refused, err := run.all(ctx, paths, &report)
+	if err != nil {
+		return report, err
+	}
+	limit, _ := parseLimit(o.MaxRejects)
+	report.TooManyRejects = limit.exceeded(report.Rejects, report.Rows+report.Rejects)
+	return report, errors.Join(refused...)
+}
+
+// all loads every file. When one was replaced, a file before it may turn out to hold rows that are missing now,
+// so those that were skipped are looked at once more.
+func (run *fileLoads) all(ctx context.Context, paths []string, report *LoadReport) (refused []error, err error) {
+	replaced := false
 	for _, path := range paths {
 		file, err := run.load(ctx, path)
 		report.add(file)
+		replaced = replaced || file.Status == FileReplaced
 		if errors.Is(err, ErrInput) {
 			refused = append(refused, err)
 			continue
 		}
 		if err != nil {
-			return report, err
+			return nil, err
 		}
 	}
-	limit, _ := parseLimit(o.MaxRejects)
-	report.TooManyRejects = limit.exceeded(report.Rejects, report.Rows+report.Rejects)
-	return report, errors.Join(refused...)
+	for i := range report.Files {
+		if !replaced || report.Files[i].Status != FileUnchanged {
+			continue
+		}
+		file, err := run.load(ctx, report.Files[i].Path)
+		if err != nil {
+			return nil, err
+		}
+		if file.Status != FileUnchanged {
+			report.Files[i] = file
+			report.Rows += file.Rows
+			report.Rejects += file.Rejects
+		}
+	}
+	return refused, nil
 }
 
 func (r *LoadReport) add(f FileReport) {
@@ -408,7 +434,10 @@ func (run *fileLoads) commit(ctx context.Context, plan filePlan, loader *Loader,
 	loader.span(report.From, report.To)
 	loader.sessionIsTrace = sessionIsTrace(report.Format)
 	_, err := loader.Commit()
-	report.Duplicates, report.Conflicts = loader.found.removed, loader.found.conflicting
+	report.Duplicates, report.Conflicts, report.Late = loader.found.removed, loader.found.conflicting, loader.late
+	if loader.late > 0 {
+		report.Warnings = append(report.Warnings, fmt.Sprintf("%d rows came late: they belong to %s", loader.late, loader.lateDays))
+	}
 	return err
 }
 

@@ -156,6 +156,41 @@ func TestExactlyOnce(t *testing.T) {
 	check("", "", 900)
 }
 
+// Two exports overlap; then the one whose copies stayed shrinks. The other one still has the rows.
+func TestNoRowIsLostWithAFileThatShrinks(t *testing.T) {
+	requests := someRequests(900, 14)
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")
+	writeFile(t, a, jsonl(t, requests[:600]))
+	writeFile(t, b, jsonl(t, requests[300:]))
+	s := openTemp(t)
+	mustLoad(t, s, a, b)
+	writeFile(t, b, jsonl(t, requests[500:]))
+	statuses := ""
+	for _, f := range mustLoad(t, s, a, b).Files {
+		statuses += f.Status + " "
+	}
+	if got := scalar(t, s, "SELECT count(*) || ' ' || count(DISTINCT request_id) FROM requests"); got != "900 900" || statuses != "replaced replaced " {
+		t.Errorf("%s rows and ids after %s", got, statuses)
+	}
+	for _, f := range mustLoad(t, s, a, b).Files {
+		if f.Status != FileUnchanged {
+			t.Errorf("the next night: %+v", f)
+		}
+	}
+}
+
+func TestLateRows(t *testing.T) {
+	requests := someRequests(700, 15) // a week, 100 a day
+	dir := t.TempDir()
+	s := openTemp(t)
+	mustLoad(t, s, writeFile(t, filepath.Join(dir, "a.jsonl"), jsonl(t, requests[150:300])))
+	f := mustLoad(t, s, writeFile(t, filepath.Join(dir, "b.jsonl"), jsonl(t, append(requests[:150:150], requests[300:310]...)))).Files[0]
+	if f.Late != 150 || len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], "belong to 2026-11-02, 2026-11-03") {
+		t.Errorf("report: %+v", f)
+	}
+}
+
 func TestDuplicatesInAFile(t *testing.T) {
 	r := someRequests(2, 7)
 	poor, rich, later := r[0], r[0], r[0]

@@ -57,6 +57,8 @@ type Loader struct {
 
 	from, to time.Time // arrivals of the rows; zero when duplicates need not be looked for
 	found    duplicates
+	late     int64  // rows of days before the newest one that was loaded already
+	lateDays string // their days
 
 	sessionIsTrace bool // a session id that looks like a UUID and stands once was made up
 
@@ -103,10 +105,13 @@ func (l *Loader) begin() error {
 	if err := l.conn.QueryRowContext(l.ctx, next).Scan(&l.row.LoadID); err != nil {
 		return err
 	}
-	if l.info.Replace {
-		return dropLoads(l.ctx, l.conn, "file = ?", l.info.File)
+	if !l.info.Replace {
+		return nil
 	}
-	return nil
+	if err := l.rememberReplaced(); err != nil {
+		return err
+	}
+	return dropLoads(l.ctx, l.conn, "file = ?", l.info.File)
 }
 
 // dropLoads deletes everything that came with the loads that a condition on `loads` selects.
@@ -223,6 +228,12 @@ func (l *Loader) commit() error {
 		return err
 	}
 	if err := l.dropMadeUpSessions(); err != nil {
+		return err
+	}
+	if err := l.reviveDuplicates(); err != nil {
+		return err
+	}
+	if err := l.countLate(); err != nil {
 		return err
 	}
 	now := l.info.Now.UTC().Truncate(time.Microsecond)
