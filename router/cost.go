@@ -25,7 +25,8 @@ func effectivePrice(p *Price, s *signals, z *requestSize) float64 {
 }
 
 // ratesFor derives the model's rates from what its endpoints charge and how fast they are, unless the configuration states them. A model
-// that charges nothing is routed by speed alone.
+// that charges nothing is routed by speed alone. An endpoint that raises its price may move the median, and with it what waiting costs at
+// the others. That wins it no share in ordinary snapshots, but can where caps hold back the best; with stated rates it never can.
 func (c *CostConfig) ratesFor(medianPrice float64, y *Typical, z *requestSize) rates {
 	medianPrice = max(medianPrice, leastPrice)
 	r := rates{c.WaitUSD, c.TTFTUSD, c.RateLimitUSD, z.output}

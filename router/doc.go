@@ -11,7 +11,7 @@
 //     Retry draws again among those not tried; Try does both within a budget and says why it stops (retry.go).
 //
 // Around this core, Shared makes a router safe for concurrent use, Recall starts one from what is already known, Rows explains its view of
-// every endpoint, and Ledger keeps what was billed apart from what was lost. Package request reads what callers ask for and explains
+// every endpoint, Ledger keeps what was billed apart from what was lost, and AttemptLog keeps why each attempt failed. Package request reads what callers ask for and explains
 // whole requests; package toolcall tells well-formed tool calls from bad ones.
 //
 // The package has no clock, no I/O, no goroutines and no randomness of its own: instants and random sources come from the caller, so the

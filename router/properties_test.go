@@ -150,6 +150,36 @@ func TestWorseNeverGainsShare(t *testing.T) {
 	})
 }
 
+// With derived rates a dearer endpoint moves the median price, and so what everybody's waiting costs. In snapshots like those of real models
+// that never raises its own share either. (Where the best are held back by caps it can, once in some thousand snapshots of extremes.)
+func TestDearerNeverGainsByTheMedian(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	spread := func(middle, sigma float64) float64 { return middle * math.Exp(sigma*rng.NormFloat64()) }
+	for range 2000 {
+		n := 1 + rng.IntN(8)
+		endpoints := make([]Endpoint, n)
+		for i := range endpoints {
+			p := spread(3e-7, 0.4)
+			endpoints[i] = Endpoint{Slug: string(rune('a' + i)), Price: Price{p, 4 * p, p / 4, p}}
+		}
+		r, err := New("m", endpoints, DefaultConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.snapshot(0)
+		for i := range r.signals {
+			r.signals[i] = signals{ttft: spread(1, 0.5), secondsPerToken: spread(0.02, 0.5), errorRate: 0.02 * rng.Float64(), rateLimited: 0.05 * rng.Float64(), cacheHit: 0.3}
+		}
+		e := rng.IntN(n)
+		before := r.sharesNow(r.all)[e]
+		more, p := 1.01+rng.Float64(), &r.endpoints[e].Price
+		*p = Price{p.Input * more, p.Output * more, p.CacheRead * more, p.CacheWrite * more}
+		if after := r.sharesNow(r.all)[e]; after > before+1e-9 {
+			t.Fatalf("share rose from %v to %v", before, after)
+		}
+	}
+}
+
 // The order of the endpoints in the input does not matter.
 func TestInputOrderIsIrrelevant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

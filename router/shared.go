@@ -7,7 +7,8 @@ import (
 )
 
 // Shared is a Router that many goroutines may use at once, as in a gateway. A decision holds its lock for well under a microsecond; what is
-// in flight is counted inside the same lock, so that a burst of concurrent requests spreads.
+// in flight is counted inside the same lock. A burst of concurrent requests spreads by the shares, as independent draws do; with
+// ShareConfig.Choices = 2 it spreads by what is in flight too, with hardly any spread around the shares.
 type Shared struct {
 	mu     sync.Mutex
 	router *Router

@@ -261,5 +261,3 @@ func (b *Body) SessionKey() (key string, named bool) {
 	}
 	return "", false
 }
-
-func itoa(i int) string { return strconv.Itoa(i) }

@@ -2,6 +2,7 @@ package request
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"switchback/router"
@@ -134,7 +135,7 @@ func (m *Model) read(r *reader) {
 	case len(m.Offers) == 0:
 		r.fail(r.line, "endpoints", "missing", "a model has at least one endpoint")
 	case len(m.Offers) > router.MaxEndpoints:
-		r.fail(r.lineOf("endpoints"), "endpoints", "more than "+itoa(router.MaxEndpoints), "")
+		r.fail(r.lineOf("endpoints"), "endpoints", "more than "+strconv.Itoa(router.MaxEndpoints), "")
 	}
 }
 

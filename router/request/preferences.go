@@ -3,6 +3,7 @@ package request
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"switchback/router"
 )
@@ -65,7 +66,7 @@ func (p *Preferences) read(r *reader) {
 	p.Ignore = r.texts("ignore")
 	p.Quantizations = r.texts("quantizations")
 	for i, q := range p.Quantizations {
-		r.oneOf(&value{line: r.lineOf("quantizations"), text: q}, "quantizations["+itoa(i)+"]", quantizations)
+		r.oneOf(&value{line: r.lineOf("quantizations"), text: q}, "quantizations["+strconv.Itoa(i)+"]", quantizations)
 	}
 	if v := r.take("sort"); v != nil {
 		switch v.is {
