@@ -28,6 +28,7 @@ func bifrost() mapping {
 			{"reasoning_tokens", "token_usage/completion_tokens_details/reasoning_tokens", plainUnit},
 			{"streamed", "stream", plainUnit},
 		},
+		compose: composeBifrost,
 		convert: func(rec node, r *request, _ *mappedRows) outcome {
 			if n, ok := rec.get("number_of_retries").whole(); ok && n >= 0 && n < 1000 {
 				setAttempts(r, int(n)+1)
@@ -144,7 +145,8 @@ func cloudflare() mapping {
 			{"input_tokens", "tokens_in", plainUnit},
 			{"output_tokens", "tokens_out", plainUnit},
 		},
-		unwrap: inEnvelope("result"),
+		compose: composeCloudflare,
+		unwrap:  inEnvelope("result"),
 		convert: func(rec node, r *request, _ *mappedRows) outcome {
 			code, _ := rec.get("status_code").whole()
 			r.Status = statusOf(r, code)

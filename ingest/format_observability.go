@@ -28,6 +28,7 @@ func helicone() mapping {
 			{"cache_write_tokens", "prompt_cache_write_tokens", plainUnit},
 			{"output_tokens", "completion_tokens", plainUnit},
 		},
+		compose: composeHelicone,
 		convert: func(rec node, r *request, _ *mappedRows) outcome {
 			if prompt, ok := rec.get("prompt_tokens").whole(); ok && prompt >= 0 {
 				r.InputTokens = experiment.Some(prompt + r.CachedTokens.Value + r.CacheWriteTokens.Value)
@@ -69,6 +70,7 @@ func langfuse() mapping {
 			{"caller_ttft_ms", "time_to_first_token", secondsUnit},
 			{"total_ms", "latency", secondsUnit},
 		},
+		compose: composeLangfuse,
 		convert: func(rec node, r *request, _ *mappedRows) outcome {
 			if rec.get("type").str() != "GENERATION" {
 				return skip()
@@ -164,6 +166,7 @@ func portkey() mapping {
 			{"output_tokens", "res_units", plainUnit},
 			{"streamed", "request/body/stream|request/stream", plainUnit},
 		},
+		compose: composePortkey,
 		convert: func(rec node, r *request, in *mappedRows) outcome {
 			metadata := pairsOf(rec.get("metadata").inner())
 			r.SessionID, r.Arm = sessionIn(metadata), metadata.get("arm").str()

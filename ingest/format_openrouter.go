@@ -31,6 +31,7 @@ func openRouterGeneration() mapping {
 			{"streamed", "streamed", plainUnit},
 			{"is_byok", "is_byok", plainUnit},
 		},
+		compose: composeGeneration,
 		unwrap:  inEnvelope("data"),
 		convert: convertGeneration,
 		caveat:  "requests whose attempts all failed are not in this export, so its error rates are too good",

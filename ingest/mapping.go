@@ -44,6 +44,8 @@ type mapping struct {
 	unwrap func(node) []member
 	// convert sets what the fields cannot. It may skip a record or name the reason to reject it.
 	convert func(rec node, r *request, in *mappedRows) outcome
+	// compose, when set, lets the format be written: it adds to a record what convert reads from it.
+	compose func(r *request, rec *node)
 	// fold, when set, joins attempts into requests.
 	fold folder
 	// perFile is a caveat about every file of the format.

@@ -1,0 +1,298 @@
+package ingest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchback/experiment"
+)
+
+// GatewayWriter writes requests in the log format of a gateway, as far as the format can carry them. It inverts
+// the mapping that the format is read by, so that writing and reading cannot drift apart.
+type GatewayWriter struct {
+	w       *bufio.Writer
+	mapping mapping
+	columns []column[request]
+	places  []int
+	line    []byte
+}
+
+// WritableFormats returns the names of the log formats of gateways that can be written.
+func WritableFormats() []string {
+	var names []string
+	for _, m := range mappings() {
+		if m.compose != nil {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+// NewGatewayWriter returns a writer of a gateway's log format, one of WritableFormats. Close flushes it and leaves
+// w open.
+func NewGatewayWriter(w io.Writer, name string) (*GatewayWriter, error) {
+	for _, m := range mappings() {
+		if m.name != name || m.compose == nil {
+			continue
+		}
+		g := &GatewayWriter{w: bufio.NewWriterSize(w, 1<<20), mapping: m, columns: requestColumns()}
+		canonical := newCanonicalColumns()
+		for _, f := range m.fields {
+			g.places = append(g.places, canonical.find([]byte(f.column)))
+		}
+		return g, nil
+	}
+	return nil, fmt.Errorf("log format %q cannot be written; these can: %s", name, strings.Join(WritableFormats(), ", "))
+}
+
+// Write appends the requests of a batch, one a line.
+func (g *GatewayWriter) Write(b *experiment.Batch) error {
+	for i := range b.Requests {
+		rec := g.record(&b.Requests[i])
+		g.line = append(rec.appendJSON(g.line[:0]), '\n')
+		if _, err := g.w.Write(g.line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close writes what is buffered.
+func (g *GatewayWriter) Close() error { return g.w.Flush() }
+
+// record sets every field of the mapping, then what the format derives, then keys that recognise it.
+func (g *GatewayWriter) record(r *request) node {
+	rec := node{kind: jsonNested}
+	for i, f := range g.mapping.fields {
+		path := strings.Split(strings.Split(f.path, "|")[0], "/")
+		if v := fieldValue(&g.columns[g.places[i]], f.unit, r); v.kind != jsonNull {
+			rec.put(v, path...)
+		}
+	}
+	g.mapping.compose(r, &rec)
+	for _, key := range g.mapping.keys {
+		if path := strings.Split(key, "/"); rec.get(path...).kind == jsonNull {
+			rec.put(node{}, path...)
+		}
+	}
+	return rec
+}
+
+func fieldValue(c *column[request], u unit, r *request) node {
+	if c.text != nil {
+		return textNode(*c.text(r))
+	}
+	v, known := c.number(r)
+	if !known {
+		return node{}
+	}
+	switch {
+	case u == secondsUnit || u == unixSeconds:
+		return numberNode(appendDecimal(nil, v, 6))
+	case c.kind == kindTime:
+		return textNode(string(appendNumber(nil, kindTime, v)))
+	case c.kind == kindBool:
+		return node{kind: jsonBool, text: strconv.AppendBool(nil, v != 0)}
+	}
+	return numberNode(appendNumber(nil, c.kind, v))
+}
+
+func textNode(s string) node {
+	if s == "" {
+		return node{}
+	}
+	return node{kind: jsonString, text: []byte(s)}
+}
+
+func numberNode(text []byte) node { return node{kind: jsonNumber, text: text} }
+
+func wholeNode(v int64) node { return numberNode(strconv.AppendInt(nil, v, 10)) }
+
+// moneyNode is a known amount in USD, or null.
+func moneyNode(o experiment.Opt[experiment.NanoUSD]) node {
+	if !o.Known {
+		return node{}
+	}
+	return numberNode(appendDecimal(nil, int64(o.Value), 9))
+}
+
+func millisNode(o experiment.Opt[experiment.Micros]) node {
+	if !o.Known {
+		return node{}
+	}
+	return numberNode(appendDecimal(nil, int64(o.Value), 3))
+}
+
+// put sets the value at a path. A key that ends in "!" holds JSON in a string.
+func (n *node) put(v node, path ...string) {
+	key, inString := strings.CutSuffix(path[0], "!")
+	at := slices.IndexFunc(n.members, func(m member) bool { return m.key == key })
+	if at < 0 {
+		at = len(n.members)
+		n.members = append(n.members, member{key: key})
+	}
+	slot := &n.members[at].value
+	if len(path) == 1 {
+		*slot = v
+		return
+	}
+	inner := *slot
+	if inString {
+		inner = slot.inner()
+	}
+	inner.kind = jsonNested
+	inner.put(v, path[1:]...)
+	if inString {
+		inner = node{kind: jsonString, text: inner.appendJSON(nil)}
+	}
+	*slot = inner
+}
+
+// appendJSON writes a value as JSON.
+func (n node) appendJSON(b []byte) []byte {
+	switch n.kind {
+	case jsonNull:
+		return append(b, "null"...)
+	case jsonString:
+		return appendJSONString(b, string(n.text))
+	case jsonNested:
+		open, end := byte('{'), byte('}')
+		if n.array {
+			open, end = '[', ']'
+		}
+		b = append(b, open)
+		for i, m := range n.members {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if !n.array {
+				b = append(appendJSONString(b, m.key), ':')
+			}
+			b = m.value.appendJSON(b)
+		}
+		return append(b, end)
+	}
+	return append(b, n.text...)
+}
+
+// httpStatus is the code that a gateway logs for a status.
+func httpStatus(status string) int64 {
+	switch status {
+	case experiment.StatusError:
+		return 502
+	case experiment.StatusCancelled:
+		return 499
+	}
+	return 200
+}
+
+func composeGeneration(r *request, rec *node) {
+	rec.put(node{kind: jsonBool, text: strconv.AppendBool(nil, r.Status == experiment.StatusCancelled)}, "cancelled")
+	reason := "stop"
+	if r.Status == experiment.StatusErrorMidstream {
+		reason = "error"
+	}
+	rec.put(textNode(reason), "finish_reason")
+	rec.put(moneyNode(r.Cost), map[bool]string{true: "upstream_inference_cost", false: "total_cost"}[r.BYOK.Value])
+	rec.put(millisNode(r.CallerTTFT), "latency")
+	if r.Total.Known {
+		rec.put(millisNode(experiment.Some(r.Total.Value-r.Failed.Value)), "generation_time")
+	}
+	tries := node{kind: jsonNested, array: true}
+	for n := range r.Attempts.Value {
+		try := node{kind: jsonNested}
+		switch {
+		case n == r.Attempts.Value-1:
+			try.put(wholeNode(200), "status")
+			try.put(millisNode(r.TTFT), "latency")
+		case n == 0:
+			try.put(wholeNode(map[bool]int64{true: 429, false: 503}[r.N429.Value > n]), "status")
+			try.put(millisNode(r.Failed), "latency")
+		default:
+			try.put(wholeNode(map[bool]int64{true: 429, false: 503}[r.N429.Value > n]), "status")
+			try.put(wholeNode(0), "latency")
+		}
+		tries.members = append(tries.members, member{value: try})
+	}
+	rec.put(tries, "provider_responses")
+}
+
+func composeHelicone(r *request, rec *node) {
+	if r.InputTokens.Known {
+		rec.put(wholeNode(r.InputTokens.Value-r.CachedTokens.Value-r.CacheWriteTokens.Value), "prompt_tokens")
+	}
+	rec.put(wholeNode(httpStatus(r.Status)), "response_status")
+	rec.put(moneyNode(r.Cost), "costUSD")
+}
+
+func composeCloudflare(r *request, rec *node) {
+	rec.put(wholeNode(httpStatus(r.Status)), "status_code")
+	rec.put(node{kind: jsonBool, text: strconv.AppendBool(nil, r.Status == experiment.StatusGatewayCache)}, "cached")
+	rec.put(moneyNode(r.Cost), "cost")
+	if r.Attempts.Known {
+		rec.put(wholeNode(int64(r.Attempts.Value)-1), "step")
+	}
+	if r.Streamed.Known {
+		rec.put(textNode(map[bool]string{true: "text/event-stream", false: "application/json"}[r.Streamed.Value]), "response_content_type")
+	}
+}
+
+func composeBifrost(r *request, rec *node) {
+	status := "success"
+	switch r.Status {
+	case experiment.StatusError, experiment.StatusErrorMidstream:
+		status = "error"
+	case experiment.StatusCancelled:
+		status = "cancelled"
+	}
+	rec.put(textNode(status), "status")
+	rec.put(moneyNode(r.Cost), "cost")
+	if r.Attempts.Known {
+		rec.put(wholeNode(int64(r.Retries.Value)), "number_of_retries")
+	}
+	trail := node{kind: jsonNested, array: true}
+	for range r.N429.Value {
+		try := node{kind: jsonNested}
+		try.put(wholeNode(429), "status_code")
+		trail.members = append(trail.members, member{value: try})
+	}
+	rec.put(trail, "attempt_trail")
+}
+
+func composePortkey(r *request, rec *node) {
+	rec.put(wholeNode(httpStatus(r.Status)), "response_status_code")
+	if r.Cost.Known {
+		rec.put(numberNode(appendDecimal(nil, int64(r.Cost.Value), 7)), "cost") // cents
+	}
+	if r.Retries.Known {
+		rec.put(textNode(strconv.Itoa(int(r.Retries.Value))), "retry_success_count")
+	}
+	rec.put(textNode(r.SessionID), "metadata", "session_id")
+}
+
+func composeLangfuse(r *request, rec *node) {
+	rec.put(textNode("GENERATION"), "type")
+	rec.put(textNode("trace-"+r.RequestID), "trace_id")
+	level := "DEFAULT"
+	if r.Status == experiment.StatusError || r.Status == experiment.StatusErrorMidstream {
+		level = "ERROR"
+	}
+	rec.put(textNode(level), "level")
+	if r.Status != experiment.StatusCancelled && r.Total.Known {
+		rec.put(textNode(string(appendNumber(nil, kindTime, int64(r.TS)+int64(r.Total.Value)))), "end_time")
+	}
+	rec.put(moneyNode(r.Cost), "total_cost")
+	if r.InputTokens.Known {
+		rec.put(wholeNode(r.InputTokens.Value-r.CachedTokens.Value), "usage_details", "input")
+	}
+	if r.CachedTokens.Known {
+		rec.put(wholeNode(r.CachedTokens.Value), "usage_details", "input_cached_tokens")
+	}
+	if r.OutputTokens.Known {
+		rec.put(wholeNode(r.OutputTokens.Value), "usage_details", "output")
+	}
+}
