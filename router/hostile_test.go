@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // Each test here is an input or a turn of events that should not happen, and does.
@@ -181,6 +182,38 @@ func TestBreakerTakesTheWorst(t *testing.T) {
 			t.Errorf("input %s: ejections differ from those of another order:\n%s", order, d)
 		}
 	}
+}
+
+// Outcomes that can't be, such as negative times or more cached tokens than tokens, leave costs and shares that can.
+func TestImplausibleOutcomes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := DefaultConfig()
+		cfg.Telemetry.Percentiles = true
+		r, err := New("m", market(3), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := Instant(0)
+		for range rapid.IntRange(1, 60).Draw(t, "attempts") {
+			now += Instant(rapid.Int64Range(0, int64(10*Second)).Draw(t, "gap"))
+			amount := rapid.IntRange(-1_000_000, 1_000_000)
+			r.Observe(now, int32(rapid.IntRange(0, 2).Draw(t, "endpoint")), &Outcome{
+				Kind: OutcomeKind(rapid.IntRange(0, 5).Draw(t, "kind")), TTFT: Micros(amount.Draw(t, "ttft")), Duration: Micros(amount.Draw(t, "duration")),
+				RetryAfter: Micros(amount.Draw(t, "retry after")), Input: amount.Draw(t, "input"), Cached: amount.Draw(t, "cached"),
+				Written: amount.Draw(t, "written"), Output: amount.Draw(t, "output"), ToolCall: rapid.Bool().Draw(t, "tool"),
+			})
+		}
+		total := 0.0
+		for _, row := range r.Rows(now, &Request{}) {
+			if !(row.CostUSD > 0 && row.PriceUSD >= 0 && row.WaitUSD >= 0 && row.TTFTUSD >= 0 && row.CostUSD < 1e9) {
+				t.Fatalf("row %+v", row)
+			}
+			total += row.Share
+		}
+		if math.Abs(total-1) > 1e-9 {
+			t.Fatalf("shares sum to %v", total)
+		}
+	})
 }
 
 // An order with an empty slug in it is no policy.

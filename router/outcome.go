@@ -59,6 +59,17 @@ func Classify(a Answer) OutcomeKind {
 	return OutcomeError
 }
 
+// plausible is the outcome without what can't be: times below 0, as after a step of the caller's clock, counts below 0, or more tokens read
+// from and written to the cache than there were.
+func (o *Outcome) plausible() Outcome {
+	p := *o
+	p.TTFT, p.Duration = max(o.TTFT, 0), max(o.Duration, 0)
+	p.Input, p.Output = max(o.Input, 0), max(o.Output, 0)
+	p.Cached = min(max(o.Cached, 0), p.Input)
+	p.Written = min(max(o.Written, 0), p.Input-p.Cached)
+	return p
+}
+
 func setUpError(status int) bool {
 	switch status {
 	case 401, 402, 404, 405, 408, 410, 421, 423, 424, 426, 498:

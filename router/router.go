@@ -142,6 +142,8 @@ func (r *Router) Retry(now Instant, req *Request, tried *Set, rng rand.Source) D
 // Observe learns from an attempt that ended. Every attempt that Decide or Retry decided must be observed once.
 func (r *Router) Observe(now Instant, endpoint int32, o *Outcome) {
 	r.follow(now)
+	seen := o.plausible()
+	o = &seen
 	w := r.telemetry.weigh(now)
 	r.telemetry.add(w, now, endpoint, o)
 	l := &r.loads[endpoint]

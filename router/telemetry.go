@@ -167,12 +167,14 @@ func (t *telemetry) add(w weights, now Instant, endpoint int32, o *Outcome) {
 		s.answered += w.usual
 		s.recentAnswered += w.recent
 		t.addStart(s, w, o)
-		if t.latency != nil {
-			t.latency[endpoint].add(w.usual, o.TTFT.Seconds())
-			t.speed[endpoint].add(w.usual, float64(o.Output)/max(o.Duration.Seconds(), 1e-6))
+		if o.Duration > 0 {
+			s.tokens += w.usual * float64(o.Output)
+			s.seconds += w.usual * o.Duration.Seconds()
 		}
-		s.tokens += w.usual * float64(o.Output)
-		s.seconds += w.usual * o.Duration.Seconds()
+		if t.latency != nil && o.TTFT > 0 && o.Duration > 0 {
+			t.latency[endpoint].add(w.usual, o.TTFT.Seconds())
+			t.speed[endpoint].add(w.usual, float64(o.Output)/o.Duration.Seconds())
+		}
 		s.priced += w.price
 		s.input += w.price * float64(o.Input)
 		s.cached += w.price * float64(o.Cached)
@@ -206,6 +208,9 @@ func (t *telemetry) add(w weights, now Instant, endpoint int32, o *Outcome) {
 }
 
 func (t *telemetry) addStart(s *sums, w weights, o *Outcome) {
+	if o.TTFT == 0 {
+		return
+	}
 	ttft := o.TTFT.Seconds()
 	s.started += w.usual
 	s.ttft += w.usual * ttft

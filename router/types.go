@@ -49,8 +49,8 @@ const (
 // Outcome is what the router learns from one attempt.
 type Outcome struct {
 	Kind       OutcomeKind
-	TTFT       Micros // start of the attempt → first token; only for OutcomeOK and OutcomeMidstream
-	Duration   Micros // whole attempt
+	TTFT       Micros // start of the attempt → first token, 0 = unknown; only for OutcomeOK and OutcomeMidstream
+	Duration   Micros // whole attempt, 0 = unknown
 	RetryAfter Micros // 0 = not stated
 	Limit      Limit  // whose limit a 429 is
 	Input      int    // tokens, cached and written included
