@@ -4,16 +4,18 @@ package router
 // set back.
 const setBack = Instant(Minute)
 
-// follow keeps up with the caller's clock. When it was set back, everything that is remembered moves with it, as if no time had passed: no
-// cooldown, ejection or snapshot lasts for longer because of it.
+// follow keeps up with the caller's clock.
 func (r *Router) follow(now Instant) {
 	if now >= r.latest {
 		r.latest = now
-		return
+	} else if r.latest-now > setBack {
+		r.turnBack(now)
 	}
-	if r.latest-now <= setBack {
-		return
-	}
+}
+
+// turnBack follows a clock that was set back: everything that is remembered moves with it, as if no time had passed, so that no cooldown,
+// ejection or snapshot lasts for longer because of it.
+func (r *Router) turnBack(now Instant) {
 	by := now - r.latest
 	r.latest, r.stale = now, true
 	r.taken += by
