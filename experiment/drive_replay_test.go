@@ -11,6 +11,7 @@ import (
 
 // A log that is replayed in a world of its own market gives back the requests that it holds.
 func TestReplayOfALogKeepsItsRequests(t *testing.T) {
+	short(t)
 	cfg := small(t)
 	cfg.LogRequests = 20_000
 	log := collect(t, cfg)
@@ -48,6 +49,7 @@ func TestReplayOfALogKeepsItsRequests(t *testing.T) {
 }
 
 func TestReplayOfPublicTraces(t *testing.T) {
+	short(t)
 	cfg := small(t)
 	cfg.Models = nil
 	for _, c := range []struct {

@@ -336,6 +336,7 @@ func TestNoEndpointExceedsItsConcurrency(t *testing.T) {
 
 // The log is thinned by whole conversations, and thinning changes nothing else.
 func TestThinnedLogIsASubset(t *testing.T) {
+	short(t)
 	all := smallRun()
 	rows := all.summary.Requests / 5
 	some := inWorld(t, func(s *scene) { s.logShare = float64(rows) / float64(all.summary.Requests) }, 0)
@@ -367,6 +368,7 @@ func TestThinnedLogIsASubset(t *testing.T) {
 
 // All worlds have the same conversations: same starts, same tokens of the first turn.
 func TestWorldsShareTheirArrivals(t *testing.T) {
+	short(t)
 	type start struct {
 		ts     Instant
 		client string
@@ -401,8 +403,40 @@ func TestWorldsShareTheirArrivals(t *testing.T) {
 	}
 }
 
+// Between blocks the last arm goes on, and the rows belong to no block.
+func TestGapsInThePlan(t *testing.T) {
+	short(t)
+	plan := small(t).Plan
+	gap := plan.Blocks[5]
+	before := plan.Blocks[4].Arm
+	plan.Blocks = slices.Delete(slices.Clone(plan.Blocks), 5, 6)
+	inside := 0
+	for _, r := range inWorld(t, func(s *scene) { s.plan = plan }, 0).requests {
+		at := r.TS.Time()
+		in := !at.Before(gap.Starts) && at.Before(gap.Ends)
+		if in != (r.BlockID == "") || in == r.InBurnIn.Known || in && r.Arm != before {
+			t.Fatalf("%+v at %v", r, at)
+		}
+		if in {
+			inside++
+		}
+	}
+	if inside == 0 {
+		t.Error("no request in the gap")
+	}
+}
+
+// short skips a test that drives a day of its own when only the fast ones are wanted.
+func short(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("drives a day of its own")
+	}
+}
+
 // The oracle knows the market, so it beats uniform draws on 429s and retries.
 func TestOracleBeatsUniform(t *testing.T) {
+	short(t)
 	cfg := small(t)
 	for i := range cfg.Plan.Blocks {
 		b := &cfg.Plan.Blocks[i]
