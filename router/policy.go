@@ -16,6 +16,13 @@ type policy interface {
 	fill(r *Router, variant int, eligible Set, t *table)
 }
 
+// single is the part of a policy that treats every kind of request alike.
+type single struct{}
+
+func (single) variants(*Router) int { return 1 }
+
+func (single) variant(*Router, int, bool) int { return 0 }
+
 // policies by name, in the order in which they are listed.
 var policies = [...]struct {
 	name string
@@ -23,10 +30,10 @@ var policies = [...]struct {
 }{
 	{"price", pricePolicy{}},
 	{"routing-cost", costPolicy{}},
-	{"sort:price", sortPolicy{SortPrice}},
-	{"sort:throughput", sortPolicy{SortThroughput}},
-	{"sort:latency", sortPolicy{SortLatency}},
-	{"sort:exacto", sortPolicy{SortExacto}},
+	{"sort:price", sortPolicy{by: SortPrice}},
+	{"sort:throughput", sortPolicy{by: SortThroughput}},
+	{"sort:latency", sortPolicy{by: SortLatency}},
+	{"sort:exacto", sortPolicy{by: SortExacto}},
 	{"order", orderPolicy{}},
 	{"p2c-peak-ewma", twoChoices{}},
 	{"uniform", uniformPolicy{}},

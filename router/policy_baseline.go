@@ -4,11 +4,7 @@ import "math"
 
 // twoChoices is the baseline of power-of-two-choices load balancers: of two endpoints drawn evenly, the one with less peak-sensitive
 // moving average of the response time × (requests in flight + 1) (Finagle's P2C with Peak EWMA).
-type twoChoices struct{}
-
-func (twoChoices) variants(*Router) int { return 1 }
-
-func (twoChoices) variant(*Router, int, bool) int { return 0 }
+type twoChoices struct{ single }
 
 func (twoChoices) fill(_ *Router, _ int, eligible Set, t *table) {
 	t.even(eligible)
@@ -37,11 +33,7 @@ func (l *load) burden() float64 {
 }
 
 // uniformPolicy is the baseline that knows nothing: every endpoint alike.
-type uniformPolicy struct{}
-
-func (uniformPolicy) variants(*Router) int { return 1 }
-
-func (uniformPolicy) variant(*Router, int, bool) int { return 0 }
+type uniformPolicy struct{ single }
 
 func (uniformPolicy) fill(_ *Router, _ int, eligible Set, t *table) {
 	t.even(eligible)

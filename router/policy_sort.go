@@ -1,11 +1,10 @@
 package router
 
 // sortPolicy tries endpoints strictly in one order, without balancing.
-type sortPolicy struct{ by Sort }
-
-func (sortPolicy) variants(*Router) int { return 1 }
-
-func (sortPolicy) variant(*Router, int, bool) int { return 0 }
+type sortPolicy struct {
+	single
+	by Sort
+}
 
 func (p sortPolicy) fill(r *Router, _ int, eligible Set, t *table) {
 	if p.by == SortExacto {
@@ -31,11 +30,14 @@ func (p sortPolicy) fill(r *Router, _ int, eligible Set, t *table) {
 const tieBreak = 1e-9
 
 // orderPolicy tries the named endpoints in their order and then the others, cheapest first.
-type orderPolicy struct{ rank []int }
+type orderPolicy struct {
+	single
+	rank []int // place in the list; nil = the input's order
+}
 
 // newOrderPolicy ranks the endpoints that the slugs match. Slugs that the model does not have are passed over.
 func newOrderPolicy(slugs []string, endpoints []Endpoint) orderPolicy {
-	p := orderPolicy{make([]int, len(endpoints))}
+	p := orderPolicy{rank: make([]int, len(endpoints))}
 	for i := range p.rank {
 		p.rank[i] = len(slugs)
 	}
@@ -48,10 +50,6 @@ func newOrderPolicy(slugs []string, endpoints []Endpoint) orderPolicy {
 	}
 	return p
 }
-
-func (orderPolicy) variants(*Router) int { return 1 }
-
-func (orderPolicy) variant(*Router, int, bool) int { return 0 }
 
 func (p orderPolicy) fill(r *Router, _ int, eligible Set, t *table) {
 	for i := range t.scratch {

@@ -114,7 +114,7 @@ func (r *Router) filteredTable(d *deck, variant int, excluded *Set) *table {
 
 func (r *Router) sortDeck(s Sort) *deck {
 	if r.sorts[s] == nil {
-		r.sorts[s] = newDeck(r, sortPolicy{s})
+		r.sorts[s] = newDeck(r, sortPolicy{by: s})
 	}
 	return r.sorts[s]
 }

@@ -86,9 +86,10 @@ context = 32000
 price = {input = 3, output = 9}
 `
 
-func planFor(t *testing.T, request string) (*Plan, error) {
+// parsed is a market and a request, both without mistakes.
+func parsed(t *testing.T, market, request string) (*Market, *Body) {
 	t.Helper()
-	m, err := ParseMarket([]byte(shop), "shop.toml")
+	m, err := ParseMarket([]byte(market), "shop.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,12 @@ func planFor(t *testing.T, request string) (*Plan, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewPlan(m, b)
+	return m, b
+}
+
+func planFor(t *testing.T, request string) (*Plan, error) {
+	t.Helper()
+	return NewPlan(parsed(t, shop, request))
 }
 
 // in lists the endpoints that a stage admits.
@@ -160,14 +166,7 @@ func TestFilters(t *testing.T) {
 // tries lists the endpoints that Explain would try, in order.
 func tries(t *testing.T, request string) string {
 	t.Helper()
-	m, err := ParseMarket([]byte(shop), "shop.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := ParseRequest([]byte(request), "r.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, b := parsed(t, shop, request)
 	x, err := Explain(m, b, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -252,16 +251,8 @@ func TestRouterApplied(t *testing.T) {
 
 // With the switch, only and ignore opt out of the router's policy.
 func TestListsBypass(t *testing.T) {
-	m, err := ParseMarket([]byte("lists_bypass = true\n"+shop), "shop.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for request, want := range map[string]bool{`{"model": "big"}`: true, `{"model": "big", "provider": {"ignore": ["openai"]}}`: false} {
-		b, err := ParseRequest([]byte(request), "r.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := NewPlan(m, b)
+		p, err := NewPlan(parsed(t, "lists_bypass = true\n"+shop, request))
 		if err != nil {
 			t.Fatal(err)
 		}
