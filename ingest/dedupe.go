@@ -127,7 +127,7 @@ func (l *Loader) reviveDuplicates() error {
 		_, err = l.conn.ExecContext(l.ctx, "UPDATE loads SET hash = ? WHERE duplicates > 0 AND file <> ?", staleHash, l.info.File)
 	}
 	if err != nil {
-		return fmt.Errorf("load %s: find rows that other files hold: %w", l.info.File, err)
+		return fmt.Errorf("find rows that other files hold: %w", err)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (l *Loader) countLate() error {
 		FROM requests WHERE load_id = ? AND ts < (SELECT date_trunc('day', max(ts)) FROM requests WHERE load_id <> ?)`, l.row.LoadID, l.row.LoadID).
 		Scan(&l.late, &l.lateDays)
 	if err != nil {
-		return fmt.Errorf("load %s: count late rows: %w", l.info.File, err)
+		return fmt.Errorf("count late rows: %w", err)
 	}
 	return nil
 }

@@ -131,9 +131,17 @@ func (l *Loader) Write(b *experiment.Batch) error {
 		return errors.New("load: write after the end of the load")
 	}
 	if l.err == nil {
-		l.err = l.write(b)
+		l.err = l.named(l.write(b))
 	}
 	return l.err
+}
+
+// named says which load an error is of.
+func (l *Loader) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("load %s: %w", l.info.File, err)
 }
 
 func (l *Loader) write(b *experiment.Batch) error {
@@ -141,7 +149,7 @@ func (l *Loader) write(b *experiment.Batch) error {
 	for rest := b.Requests; len(rest) > 0; {
 		var err error
 		if rest, err = l.requests.append(rest); err != nil {
-			return fmt.Errorf("load %s: %w", l.info.File, err)
+			return err
 		}
 		if l.requests.full() {
 			if err := l.send(); err != nil {
@@ -150,7 +158,7 @@ func (l *Loader) write(b *experiment.Batch) error {
 		}
 	}
 	if err := l.attempts.append(b.Attempts); err != nil {
-		return fmt.Errorf("load %s: %w", l.info.File, err)
+		return err
 	}
 	return l.spill()
 }
@@ -211,7 +219,7 @@ func (l *Loader) Commit() (LoadRow, error) {
 		return l.row, errors.New("load: commit after the end of the load")
 	}
 	if l.err == nil {
-		l.err = l.commit()
+		l.err = l.named(l.commit())
 	}
 	if l.err != nil {
 		err := l.err
@@ -241,10 +249,10 @@ func (l *Loader) commit() error {
 		l.row.LoadID, l.info.File, l.info.Format, l.info.Hash, l.info.Bytes, l.row.Rows, l.row.Rejects,
 		l.row.Skipped, l.row.Duplicates, l.notes, now)
 	if err != nil {
-		return fmt.Errorf("load %s: %w", l.info.File, err)
+		return err
 	}
 	if _, err := l.conn.ExecContext(l.ctx, "COMMIT"); err != nil {
-		return fmt.Errorf("load %s: commit: %w", l.info.File, err)
+		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
 }
@@ -260,7 +268,7 @@ func (l *Loader) dropDuplicates() error {
 	span := fmt.Sprintf("ts BETWEEN %s AND %s", timestamp(l.from.Add(-time.Millisecond)), timestamp(l.to.Add(time.Millisecond)))
 	found, err := dedupe(l.ctx, l.conn, l.row.LoadID, span, l.info.ordered)
 	if err != nil {
-		return fmt.Errorf("load %s: %w", l.info.File, err)
+		return err
 	}
 	l.row.Duplicates, l.found = found.ours, found
 	return nil
@@ -274,7 +282,7 @@ func (l *Loader) dropMadeUpSessions() error {
 	_, err := l.conn.ExecContext(l.ctx, `UPDATE requests SET session_id = NULL WHERE load_id = ? AND session_id IN (
 		SELECT session_id FROM requests WHERE regexp_full_match(session_id, '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}') GROUP BY session_id HAVING count(*) = 1)`, l.row.LoadID)
 	if err != nil {
-		return fmt.Errorf("load %s: made-up sessions: %w", l.info.File, err)
+		return fmt.Errorf("made-up sessions: %w", err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,7 @@ func TestLocked(t *testing.T) {
 	if path := os.Getenv(lockEnv); path != "" {
 		_, err := Open(context.Background(), path, DefaultOptions())
 		if errors.Is(err, ErrLocked) {
-			os.Stdout.WriteString(err.Error())
+			fmt.Print(err)
 		}
 		return
 	}
