@@ -53,6 +53,27 @@ func readStruct(r *reader, v reflect.Value) {
 	}
 }
 
+// judge reports what router.Config.Validate found, each constant on its own.
+func (r *reader) judge(found error) {
+	all, ok := found.(interface{ Unwrap() []error })
+	if !ok {
+		return
+	}
+	for _, err := range all.Unwrap() {
+		name, problem, _ := strings.Cut(strings.TrimPrefix(err.Error(), "router config: "), ": ")
+		line, fields := r.line, r.fields
+		for _, part := range strings.Split(name, ".") {
+			for i := range fields {
+				if fields[i].name == part || fields[i].name == part+"_s" {
+					line, fields = fields[i].line, fields[i].fields
+					break
+				}
+			}
+		}
+		r.fail(line, name, problem, "")
+	}
+}
+
 // snake turns RateLimitUSD into rate_limit_usd and SnapshotAge into snapshot_age.
 func snake(name string) string {
 	var b strings.Builder

@@ -88,11 +88,10 @@ func (m *Market) read(r *reader) {
 		m.Config = router.FigureConfig()
 	}
 	m.Config.Telemetry.Percentiles = true
-	if r.object("router", func(n *reader) { readConfig(n, &m.Config) }) {
-		if err := m.Config.Validate(); err != nil {
-			r.fail(r.lineOf("router"), "router", err.Error(), "")
-		}
-	}
+	r.object("router", func(n *reader) {
+		readConfig(n, &m.Config)
+		n.judge(m.Config.Validate())
+	})
 	ids := map[string]bool{}
 	r.objects("models", func(_ int, n *reader) {
 		var model Model

@@ -65,7 +65,8 @@ func TestParseMarketMistakes(t *testing.T) {
 		"rate over 1":    {head + "price = {input = 1, output = 1}\nobserved = {requests = 9, error_rate = 2, input_tokens = 1, output_tokens = 1}\n", "observed.error_rate: 2 is not in [0, 1]"},
 		"rate of what":   {head + "price = {input = 1, output = 1}\nobserved = {error_rate = 0.1}\n", "observed.requests: missing"},
 		"policy":         {"schema_version = 1\npolicy = \"routing-costs\"\n", `m.toml:2: policy: unknown policy "routing-costs" (did you mean "routing-cost"?)`},
-		"overflow":       {"schema_version = 1\n[router.cost]\nthroughput = 1e308\n", "cost.throughput: 1e+308 is not in"},
+		"overflow":       {"schema_version = 1\n[router.cost]\nthroughput = 1e308\n", "m.toml:3: router.cost.throughput: 1e+308 is not in"},
+		"too short":      {"schema_version = 1\n[router.telemetry]\nprior = 30\nmemory_s = 0\n", "m.toml:4: router.telemetry.memory: 0 is not in"},
 		"router key":     {"schema_version = 1\n[router.cost]\nttfd = 1\n", `router.cost.ttfd: unknown key (did you mean "ttft"?)`},
 		"router range":   {"schema_version = 1\n[router.share]\nfloor = 3\n", "share.floor: 3 is not in [0, 1]"},
 	} {
