@@ -25,6 +25,7 @@ type Series struct {
 	step    int // minutes, the finest division of a block
 	models  []string
 	burnIn  []bool // by cell: its block has a burn-in
+	blockOf []int  // by cell: index of its block in the plan, -1 for none
 	anyBurn bool
 	clients []string // the largest, by kept requests; the client 0 of a row is any other
 	kept    []int64  // kept requests by cell
@@ -119,7 +120,12 @@ func (s *Series) width() int { return max(1, 2*len(s.columns.pairs)) }
 
 // makePlaces writes the cell and the index in the plan of every model and block that has a partner.
 func (s *Series) makePlaces(ctx context.Context) error {
-	s.burnIn, s.kept = make([]bool, len(s.models)*s.width()), make([]int64, len(s.models)*s.width())
+	cells := len(s.models) * s.width()
+	s.burnIn, s.kept, s.blockOf = make([]bool, cells), make([]int64, cells), slices.Repeat([]int{-1}, cells)
+	index := map[blockKey]int{}
+	for i, b := range s.columns.plan.Blocks {
+		index[blockKey{b.Model, b.ID}] = i
+	}
 	own := s.columns.plan.Models()
 	var models, blocks []string
 	for i, model := range s.models {
@@ -129,13 +135,18 @@ func (s *Series) makePlaces(ctx context.Context) error {
 		}
 		models = append(models, fmt.Sprintf("(%s, %s, %d)", quote(model), quote(schedule), i*s.width()))
 		for _, b := range s.columns.plan.ForModel(model) {
-			if column, ok := s.columns.column[blockKey{b.Model, b.ID}]; ok && b.BurnInEnds.After(b.Starts) {
-				s.burnIn[i*s.width()+column], s.anyBurn = true, true
+			key := blockKey{b.Model, b.ID}
+			column, ok := s.columns.column[key]
+			if !ok {
+				continue // a lone block
 			}
+			cell := i*s.width() + column
+			s.blockOf[cell], s.burnIn[cell] = index[key], b.BurnInEnds.After(b.Starts)
+			s.anyBurn = s.anyBurn || s.burnIn[cell]
 		}
 	}
 	for i, b := range s.columns.plan.Blocks {
-		if column, ok := s.columns.column[blockKey{b.Model, b.ID}]; ok { // not a lone block
+		if column, ok := s.columns.column[blockKey{b.Model, b.ID}]; ok {
 			blocks = append(blocks, fmt.Sprintf("(%s, %s, %d, %d, %d)", quote(b.Model), quote(b.ID), column, i, b.Starts.UnixMicro()))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"switchback/experiment"
 	"switchback/stats"
@@ -27,10 +28,6 @@ func (s *Series) Blocks(ctx context.Context, metrics []string) ([]BlockSeries, e
 	if err := s.countBlocks(ctx, out); err != nil {
 		return nil, fmt.Errorf("rows of blocks: %w", err)
 	}
-	index, err := s.blockOfCell(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("places of blocks: %w", err)
-	}
 	for _, m := range s.metrics {
 		column := slices.Index(metrics, m.id)
 		if column < 0 {
@@ -42,7 +39,7 @@ func (s *Series) Blocks(ctx context.Context, metrics []string) ([]BlockSeries, e
 				return nil, fmt.Errorf("%s of blocks: %w", m.id, err)
 			}
 		} else {
-			s.ratiosOfBlocks(m, index, values)
+			s.ratiosOfBlocks(m, values)
 		}
 		for i, v := range values {
 			out[i].Values[column] = v
@@ -74,30 +71,13 @@ func (s *Series) countBlocks(ctx context.Context, out []BlockSeries) error {
 	return err
 }
 
-// blockOfCell returns the index of each cell's block in the plan.
-func (s *Series) blockOfCell(ctx context.Context) (map[int32]int, error) {
-	rows, err := s.conn.QueryContext(ctx, "SELECT cell, block FROM temp.places")
-	if err != nil {
-		return nil, err
-	}
-	index := map[int32]int{}
-	_, err = collect(rows, func(scan func(...any) error) (struct{}, error) {
-		var cell int32
-		var block int
-		err := scan(&cell, &block)
-		index[cell] = block
-		return struct{}{}, err
-	})
-	return index, err
-}
-
 // ratiosOfBlocks divides the sums over all models.
-func (s *Series) ratiosOfBlocks(m seriesMetric, index map[int32]int, values []*float64) {
+func (s *Series) ratiosOfBlocks(m seriesMetric, values []*float64) {
 	y, n := make([]int64, len(values)), make([]int64, len(values))
 	counts := s.counts[countedByOrigin]
 	for i, f := range counts.fragments {
-		y[index[f.cell]] += counts.of[m.counts+countY][i]
-		n[index[f.cell]] += counts.of[m.counts+countN][i]
+		y[s.blockOf[f.cell]] += counts.of[m.counts+countY][i]
+		n[s.blockOf[f.cell]] += counts.of[m.counts+countN][i]
 	}
 	for i := range values {
 		if n[i] > 0 {
@@ -125,4 +105,42 @@ func (s *Series) quantilesOfBlocks(ctx context.Context, m seriesMetric, values [
 		return struct{}{}, err
 	})
 	return err
+}
+
+// busyRows is the typical number of rows of a step from which a step without any is a gap.
+const busyRows = 20
+
+// Gaps returns the minutes without any row in blocks that are otherwise busy, whole steps only, and the id of the block
+// with most of them.
+func (s *Series) Gaps() (minutes int, block string) {
+	rows := make([][]int64, len(s.columns.plan.Blocks))
+	for i, b := range s.columns.plan.Blocks {
+		ends := b.Ends
+		if until := s.window.Until; !until.IsZero() && until.Before(ends) {
+			ends = until
+		}
+		if s.window.Since.After(b.Starts) {
+			continue // its steps do not all lie in the window
+		}
+		rows[i] = make([]int64, max(0, int(ends.Sub(b.Starts)/time.Minute)/s.step))
+	}
+	counts := s.counts[countedByTime]
+	for i, f := range counts.fragments {
+		if steps := rows[s.blockOf[f.cell]]; int(f.step) < len(steps) {
+			steps[f.step] += counts.of[0][i]
+		}
+	}
+	most := 0
+	for i, steps := range rows {
+		sorted := slices.Sorted(slices.Values(steps))
+		if len(sorted) == 0 || sorted[len(sorted)/2] < busyRows {
+			continue
+		}
+		empty, _ := slices.BinarySearch(sorted, 1)
+		minutes += empty * s.step
+		if empty > most {
+			most, block = empty, s.columns.plan.Blocks[i].ID
+		}
+	}
+	return minutes, block
 }

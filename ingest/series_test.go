@@ -299,3 +299,39 @@ func TestFixedMixOfOneClass(t *testing.T) {
 		t.Errorf("(-plain +mixed):\n%s", diff)
 	}
 }
+
+// Twenty minutes without a row in a busy log are a gap.
+func TestGaps(t *testing.T) {
+	plan := weekPlan(t)
+	gap := plan.Blocks[9].Starts.Add(70 * time.Minute)
+	var rows []experiment.Request
+	for i := range 168 * 240 {
+		at := plan.Blocks[0].Starts.Add(time.Duration(i) * 15 * time.Second)
+		if at.Before(gap) || !at.Before(gap.Add(20*time.Minute)) {
+			rows = append(rows, experiment.Request{RequestID: fmt.Sprint(i), TS: experiment.InstantOf(at), Model: "model-0", Status: "ok", Source: "canonical"})
+		}
+	}
+	_, series := openSeries(t, plan, rows, "hit_429")
+	if minutes, block := series.Gaps(); minutes != 20 || block != plan.Blocks[9].ID {
+		t.Errorf("%d minutes, most in block %q; want 20 in %s", minutes, block, plan.Blocks[9].ID)
+	}
+}
+
+// Models with schedules of their own have orders of their own in the pairs that they share.
+func TestPairsOfSchedulesPerModel(t *testing.T) {
+	design := experiment.DefaultDesign()
+	design.PerModel = []string{"a", "b"}
+	plan, err := experiment.Draw(design, testArms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, _ := matchPairs(plan, Window{Arms: testArms})
+	for _, model := range design.PerModel {
+		pairs, _ := plan.Pairs(model)
+		for i, p := range pairs {
+			if got, ok := columns.pairs[i].FirstByModel[model]; !ok || got != p.TreatmentFirst || columns.pairs[i].ID != p.ID {
+				t.Errorf("model %s, pair %s: order %v in pair %s, want %v", model, p.ID, got, columns.pairs[i].ID, p.TreatmentFirst)
+			}
+		}
+	}
+}

@@ -163,6 +163,14 @@ func matchPairs(plan experiment.Plan, w Window) (columnMap, BlockHealth) {
 		for _, p := range pairs {
 			m.column[blockKey{model, p.Control.ID}] = 2 * index[p.ID]
 			m.column[blockKey{model, p.Treatment.ID}] = 2*index[p.ID] + 1
+			if model == "" {
+				continue
+			}
+			pair := &m.pairs[index[p.ID]]
+			if pair.FirstByModel == nil {
+				pair.FirstByModel = map[string]bool{}
+			}
+			pair.FirstByModel[model] = p.TreatmentFirst
 		}
 	}
 	return m, health

@@ -159,6 +159,7 @@ const (
 	CheckLeaveClientOut   = "leave_one_client_out"      // the same for clients
 	CheckEffectivePairs   = "effective_pairs"           // (Σw)²/Σw² of the pairs' influence
 	CheckBurnIn           = "burn_in"                   // effect with another burn-in minus the headline's; Subject is the burn-in, such as "30m"
+	CheckGaps             = "data_gaps"                 // minutes without any request inside blocks that are busy; Subject is the block with most of them
 	CheckVolume           = "volume"                    // relative difference of the number of requests per block between the arms
 	CheckWidthsHalfSample = "half_sample_width"         // width of the half-sample interval ÷ width of the headline interval, minus 1
 )

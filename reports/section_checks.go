@@ -77,6 +77,8 @@ func checkQuestion(id string) string {
 		return "How many pairs carry the estimate?"
 	case CheckBurnIn:
 		return "Would another burn-in change the effect?"
+	case CheckGaps:
+		return "Are there stretches without any request?"
 	case CheckVolume:
 		return "Did both arms get equally many requests?"
 	case CheckWidthsHalfSample:
@@ -100,6 +102,8 @@ func checkMeaning(id string) string {
 		return "without this client the result reads differently."
 	case CheckEffectivePairs:
 		return "few pairs carry most of the weight, so the interval is less sure than it seems."
+	case CheckGaps:
+		return "rows may be missing from the log there."
 	case CheckVolume:
 		return "the arms met different traffic, or rows of one arm are missing."
 	case CheckWidthsHalfSample:
@@ -116,6 +120,8 @@ func checkSubject(id string) string {
 		return "without client"
 	case CheckBurnIn:
 		return "with a burn-in of"
+	case CheckGaps:
+		return "most in block"
 	}
 	return "about"
 }
@@ -127,6 +133,8 @@ func checkNumbers(c Check) (answer, interval string) {
 	switch c.ID {
 	case CheckAutocorrelation:
 		scale, unit, d = 1, "", 2
+	case CheckGaps:
+		return opt(c.Value, func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) + " min" }), notKnown
 	case CheckEffectivePairs:
 		return opt(c.Value, func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }), notKnown
 	}

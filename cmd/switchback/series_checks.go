@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"switchback/ingest"
 	"switchback/reports"
 	"switchback/stats"
 )
@@ -19,11 +20,12 @@ const (
 
 // checks runs the diagnostics of the featured metrics.
 func (a partAnalysis) checks(featured []string, e estimates, length, burnIn int) ([]reports.Check, error) {
-	checks := []reports.Check{volumeCheck(e.volume)}
+	checks := []reports.Check{volumeCheck(e.volume), gapCheck(a.series)}
+	perModel := len(e.plan.Models()) > 1 || e.plan.Models()[0] != ""
 	for _, metric := range featured {
 		pairs := pairsOf(e.found, metric)
 		headline := overallOf(e.found.Estimates, metric)
-		checks = append(checks, pairChecks(pairs, headline)...)
+		checks = append(checks, pairChecks(pairs, headline, perModel)...)
 		if !a.series.Has(metric) {
 			continue
 		}
@@ -51,7 +53,7 @@ func (a partAnalysis) checks(featured []string, e estimates, length, burnIn int)
 
 func checkOrder() []string {
 	return []string{
-		reports.CheckVolume, reports.CheckPlacebo, reports.CheckPredecessor, reports.CheckOrder, reports.CheckBurnIn,
+		reports.CheckGaps, reports.CheckVolume, reports.CheckPlacebo, reports.CheckPredecessor, reports.CheckOrder, reports.CheckBurnIn,
 		reports.CheckAutocorrelation, reports.CheckLeavePairOut, reports.CheckLeaveClientOut, reports.CheckEffectivePairs,
 		reports.CheckWidthsHalfSample,
 	}
@@ -101,11 +103,21 @@ func contrastCheck(id, metric, subject string, c stats.Contrast) reports.Check {
 	return reports.Check{ID: id, Metric: metric, Subject: subject, Value: r.Estimate, Lo: r.Lo, Hi: r.Hi, PValue: c.PValue}
 }
 
-// pairChecks are the diagnostics that follow from the pairs of a metric's headline.
-func pairChecks(p stats.PairEffects, headline stats.Estimate) []reports.Check {
+func gapCheck(s *ingest.Series) reports.Check {
+	minutes, block := s.Gaps()
+	value := float64(minutes)
+	return outcome(reports.Check{ID: reports.CheckGaps, Subject: block, Value: &value}, minutes > 0)
+}
+
+// pairChecks are the diagnostics that follow from the pairs of a metric's headline. Where models have schedules of their
+// own, a pair has no order that all of them share.
+func pairChecks(p stats.PairEffects, headline stats.Estimate, perModel bool) []reports.Check {
 	id := p.Metric
 	predecessor := contrastCheck(reports.CheckPredecessor, id, "", p.Compare(p.Predecessors(), stats.OtherPredecessor, stats.SamePredecessor))
 	order := contrastCheck(reports.CheckOrder, id, "", p.Compare(p.Orders(), stats.TreatmentFirst, stats.ControlFirst))
+	if perModel {
+		predecessor.Value, order.Value = nil, nil
+	}
 	correlation := p.Autocorrelation()
 	out := p.LeaveOneOut()
 	effective := p.EffectivePairs()
