@@ -216,6 +216,23 @@ func TestImplausibleOutcomes(t *testing.T) {
 	})
 }
 
+// After any pause, however little of the telemetry it leaves, costs are finite.
+func TestPauses(t *testing.T) {
+	for pause := range 600 {
+		r := newRouter(t, 2, DefaultConfig())
+		now := Instant(Minute)
+		o := ok()
+		o.TTFT, o.Duration = 30*Millisecond, 40*Millisecond
+		r.Observe(now, 0, o)
+		now += Instant(pause) * Instant(Minute)
+		for _, row := range r.Rows(now, &Request{}) {
+			if !(row.CostUSD > 0 && row.TTFTSeconds > 0 && row.CostUSD < 1) {
+				t.Fatalf("after %d minutes: %+v", pause, row)
+			}
+		}
+	}
+}
+
 // An order with an empty slug in it is no policy.
 func TestOrderOfNobody(t *testing.T) {
 	for _, name := range []string{"order:", "order:a,,b", "order:a,"} {

@@ -122,8 +122,8 @@ func (m *medians) orPooled(measure int, part, whole, otherwise float64) float64 
 	if v, ok := m.of(measure); ok {
 		return v
 	}
-	if whole > 0 {
-		return part / whole
+	if time := measure == ofTTFT || measure == ofSecondsPerToken; whole > 0 && (part > 0 || !time) {
+		return part / whole // a time of 0 is what fading leaves of old sums
 	}
 	return otherwise
 }
