@@ -63,6 +63,8 @@ type Health struct {
 	Quality   []Count     // kept rows with each quality bit, zero counts left out
 	Columns   []Known     // of kept rows, in table order
 	Rejects   []Count     // by reason, most frequent first
+	Conflicts int64       // duplicates that differed from the row that was kept
+	ReusedIDs int64       // request ids of logs that stand for several requests
 	Files     []LoadedFile
 	Blocks    BlockHealth
 	FirstSeen string // RFC 3339 arrival of the first and last row inside the window, "" when there is none
@@ -161,6 +163,11 @@ func (s *Store) counts(ctx context.Context, query string) ([]Count, error) {
 func (s *Store) healthOfLoads(ctx context.Context, _ Window, h *Health) error {
 	var err error
 	h.Rejects, err = s.counts(ctx, "SELECT reason, count(*) AS n FROM rejects GROUP BY reason ORDER BY n DESC, reason")
+	if err != nil {
+		return err
+	}
+	err = s.db.QueryRowContext(ctx, `SELECT (SELECT coalesce(sum(conflicts), 0)::BIGINT FROM loads), (SELECT count(*) FROM
+		(SELECT 1 FROM requests WHERE source <> ? GROUP BY source, request_id HAVING count(*) > 1))`, SourceDrive).Scan(&h.Conflicts, &h.ReusedIDs)
 	if err != nil {
 		return err
 	}

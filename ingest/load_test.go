@@ -193,6 +193,7 @@ func TestLateRows(t *testing.T) {
 
 func TestDuplicatesInAFile(t *testing.T) {
 	r := someRequests(2, 7)
+	r[0].Source, r[1].Source = "", "" // rows of a log
 	poor, rich, later := r[0], r[0], r[0]
 	poor.Total, poor.Cost, poor.CostSource = experiment.Opt[experiment.Micros]{}, experiment.Opt[experiment.NanoUSD]{}, ""
 	rich.Total = experiment.Some[experiment.Micros](1_000_000)
@@ -207,6 +208,10 @@ func TestDuplicatesInAFile(t *testing.T) {
 	}
 	if got := scalar(t, s, "SELECT string_agg(total_ms, ' ' ORDER BY ts) FROM requests"); !strings.HasPrefix(got, "2000.000 ") {
 		t.Errorf("kept %s, want the later of the complete ones and the reused id", got)
+	}
+	h, err := s.Health(context.Background(), Window{})
+	if err != nil || h.Conflicts != 2 || h.ReusedIDs != 1 {
+		t.Errorf("health: %d conflicts, %d reused ids, %v", h.Conflicts, h.ReusedIDs, err)
 	}
 }
 

@@ -245,9 +245,9 @@ func (l *Loader) commit() error {
 		return err
 	}
 	now := l.info.Now.UTC().Truncate(time.Microsecond)
-	_, err := l.conn.ExecContext(l.ctx, "INSERT INTO loads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	_, err := l.conn.ExecContext(l.ctx, "INSERT INTO loads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		l.row.LoadID, l.info.File, l.info.Format, l.info.Hash, l.info.Bytes, l.row.Rows, l.row.Rejects,
-		l.row.Skipped, l.row.Duplicates, l.notes, now)
+		l.row.Skipped, l.row.Duplicates, l.found.conflicting, l.notes, now)
 	if err != nil {
 		return err
 	}

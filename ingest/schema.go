@@ -52,7 +52,7 @@ func tables() []sqlTable {
 		{"loads", []sqlColumn{
 			{"load_id", sqlText}, {"file", sqlText}, {"format", sqlText}, {"hash", sqlText}, {"bytes", sqlBigint},
 			{"rows", sqlBigint}, {"rejects", sqlBigint}, {"skipped", sqlBigint}, {"duplicates", sqlBigint},
-			{"notes", sqlText}, {"loaded_at", sqlTime},
+			{"conflicts", sqlBigint}, {"notes", sqlText}, {"loaded_at", sqlTime},
 		}},
 		{"rejects", []sqlColumn{
 			{"file", sqlText}, {"line", sqlBigint}, {"reason", sqlText}, {"text", sqlText}, {"load_id", sqlText},
