@@ -75,6 +75,9 @@ func (p *process) trace(s *explainSettings) (*request.Trace, error) {
 	if s.market == "" || s.request == "" {
 		return nil, usageError("or --trace a recorded decision", "--market and --request must both be given")
 	}
+	if s.market == stdinName && s.request == stdinName {
+		return nil, usageError("one of them has to be a file", "--market and --request both read the standard input")
+	}
 	market, err := readInput(s.market, p.stdin)
 	if err != nil {
 		return nil, err
@@ -96,7 +99,7 @@ func readInput(name string, stdin io.Reader) ([]byte, error) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usageError("", "read %w", err)
+		return nil, usageError("", "%w", err)
 	}
 	return text, nil
 }

@@ -54,5 +54,6 @@
 //     (router.share.exacto puts them back).
 //   - preferred_max_latency is in seconds, as in all examples; one schema text says milliseconds.
 //   - max_price takes numbers (guide) and strings (schema).
+//   - An order of providers goes before sort and its partition; a model that is named twice, with suffixes or without, is tried once.
 //   - An endpoint whose speed is unknown does not reach a preferred speed; one whose parameters are unknown does not support any.
 package request

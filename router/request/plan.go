@@ -53,8 +53,14 @@ func NewPlan(m *Market, b *Body) (*Plan, error) {
 		return nil, err
 	}
 	var out []Exclusion
+	named := map[string]bool{}
 	for _, name := range models {
 		id, suffix := cutSuffix(name)
+		if named[id] { // no endpoint is tried twice
+			p.note("%s is named more than once: the first counts", id)
+			continue
+		}
+		named[id] = true
 		model := m.model(id)
 		if model == nil {
 			out = append(out, Exclusion{id, "*", "model is not on offer"})
@@ -84,9 +90,7 @@ func (p *Plan) models(m *Market, b *Body) ([]string, error) {
 	var models []string
 	for _, name := range names {
 		if id, _ := cutSuffix(name); id != autoModel {
-			if !slices.Contains(models, name) {
-				models = append(models, name)
-			}
+			models = append(models, name)
 			continue
 		}
 		if !b.Auto.Enabled {

@@ -201,6 +201,7 @@ func TestOrders(t *testing.T) {
 		"one endpoint": {`{"model": "big", "provider": {"sort": "price", "allow_fallbacks": false}}`, "deepinfra/turbo"},
 		"models in order": {`{"model": "big", "models": ["small"], "provider": {"sort": "price", "only": ["openai", "together"]}}`,
 			"openai together"},
+		"a model named twice": {`{"model": "small", "models": ["small:nitro", "small"], "provider": {"sort": "price"}}`, "own together"},
 		"an order beats partition none": {`{"model": "small", "models": ["big"], "provider": {"order": ["openai", "own"], "sort": {"by": "price", "partition": "none"}, "only": ["own", "openai", "together"]}}`,
 			"own together openai"},
 		"across models": {`{"model": "big", "models": ["small"], "provider": {"sort": {"by": "latency", "partition": "none"}, "ignore": ["own"]}}`,
