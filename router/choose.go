@@ -36,7 +36,7 @@ func (r *Router) choose(now Instant, req *Request, t *table, c choice, out *Set,
 // among picks an endpoint that is not in out; −1 when there is none. A half-open one must have its probe free.
 func (r *Router) among(now Instant, t *table, c choice, out *Set, rng rand.Source) int32 {
 	e := r.drawn(t, c, out, rng)
-	if e >= 0 && r.deck.guarded && r.halfOpen.Has(e) && c != byOrder && !r.leased(e, now) {
+	if e >= 0 && t.guarded && r.halfOpen.Has(e) && !r.leased(e, now) {
 		rest := out.Union(r.halfOpen)
 		if other := r.drawn(t, c, &rest, rng); other >= 0 {
 			return other

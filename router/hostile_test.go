@@ -141,6 +141,31 @@ func TestPinsProbeOneAtATime(t *testing.T) {
 	}
 }
 
+// So do retries, drawn or ranked; a sort that the request asks for is not held back.
+func TestRetriesProbeOneAtATime(t *testing.T) {
+	for _, ranked := range []bool{false, true} {
+		cfg := DefaultConfig()
+		cfg.Share.Ranked = ranked
+		r := newRouter(t, 5, cfg)
+		rng := rand.NewPCG(1, 25)
+		now := broken(t, r) + minutes(1)
+		r.Flag(4, true) // of the two left, endpoint 0 is ranked first
+		probes, sorted := 0, 0
+		tried := Set{0b1110}
+		for range 500 {
+			if r.Retry(now, &Request{}, &tried, rng).Endpoint == 0 {
+				probes++
+			}
+			if r.Retry(now, &Request{Sort: SortPrice}, &tried, rng).Endpoint == 0 {
+				sorted++
+			}
+		}
+		if probes != 1 || sorted != 500 {
+			t.Errorf("ranked %v: %d probes by retries and %d by a sort, want 1 and 500", ranked, probes, sorted)
+		}
+	}
+}
+
 // Where more endpoints fail than may be out, the worst are out, whatever the order of the input.
 func TestBreakerTakesTheWorst(t *testing.T) {
 	rates := map[string]int{"a": 80, "b": 100, "e": 90, "f": 100} // failures of 100

@@ -79,7 +79,7 @@ func (r *Router) fill(d *deck, variant int, eligible Set, t *table) {
 	if !d.strict {
 		t.prepare()
 	}
-	t.generation = r.generation
+	t.generation, t.guarded = r.generation, d.guarded
 }
 
 // filterCache is how many tables of filtered endpoints are kept, a power of 2.

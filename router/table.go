@@ -21,6 +21,7 @@ type table struct {
 	generation uint64 // the snapshot that it was made from
 	first      choice // how the first try is chosen …
 	retry      choice // … and the others
+	guarded    bool   // the guardrails rule over it
 	shares     []float64
 	costs      []float64 // Routing Cost, where the policy has it
 	threshold  []uint64  // alias method (Walker 1977, Vose 1991): keep column i when the fraction is below threshold[i] …
