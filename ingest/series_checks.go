@@ -37,7 +37,7 @@ func CheckMetrics(ids []string) []stats.Metric {
 
 // mixClasses is the number of classes of requests by the share of output among their tokens: what a token costs at given
 // prices follows from that share, caches apart.
-const mixClasses = 20
+const mixClasses = 10
 
 // fixedMix returns the sums of cost_per_1m_tokens by class of requests.
 func (s *Summaries) fixedMix(ctx context.Context) ([]stats.Sum, error) {

@@ -46,11 +46,9 @@ func (s *Store) servedByProviders(ctx context.Context, w Window) ([]ProviderSeri
 			cost = m
 		}
 	}
-	rows, err := s.db.QueryContext(ctx, fmt.Sprintf(`WITH measurable AS (%s)
-		SELECT r.provider, r.arm, count(*), CAST(%s AS BIGINT), CAST(%s AS BIGINT), quantile_disc(%s, 0.500), quantile_disc(%s, 0.500)
-		FROM requests r JOIN measurable m ON m.load_id = r.load_id
-		WHERE r.provider IS NOT NULL AND r.arm IN (?, ?) AND %s GROUP BY r.provider, r.arm ORDER BY r.provider, r.arm`,
-		measurable, cost.y, cost.n, value["ttft"], value["throughput"], w.kept()), w.Arms.Control, w.Arms.Treatment)
+	rows, err := s.db.QueryContext(ctx, fmt.Sprintf(`SELECT r.provider, r.arm, count(*), CAST(%s AS BIGINT), CAST(%s AS BIGINT), quantile_disc(%s, 0.500), quantile_disc(%s, 0.500)
+		FROM requests r WHERE r.provider IS NOT NULL AND r.arm IN (?, ?) AND %s GROUP BY r.provider, r.arm ORDER BY r.provider, r.arm`,
+		cost.y, cost.n, value["ttft"], value["throughput"], w.kept()), w.Arms.Control, w.Arms.Treatment)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type series struct {
 }
 
 // singledOut is how many clients, the largest by requests, are left out in turn.
-const singledOut = 20
+const singledOut = 10
 
 // askSeries asks the store for the series of the featured metrics and runs the diagnostics.
 func (j *job) askSeries(ctx context.Context, store *ingest.Store, e estimates) (series, error) {
