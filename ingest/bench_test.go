@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,24 +97,37 @@ func typedTable(name string) string {
 
 // compare times ours and DuckDB's way on fresh files and reports rows/s and the ratio.
 func compare(b *testing.B, ours func(s *Store), theirs func(s *Store) string) {
-	var mine, alone time.Duration
+	var mine, alone, mineCPU, aloneCPU time.Duration
 	n := 0
 	for b.Loop() {
 		a, d := openTemp(b), openTemp(b)
-		start := time.Now()
+		start, cpu := time.Now(), cpuTime(b)
 		ours(a)
 		mine += time.Since(start)
+		mineCPU += cpuTime(b) - cpu
 		statement := theirs(d)
-		start = time.Now()
+		start, cpu = time.Now(), cpuTime(b)
 		if _, err := d.db.ExecContext(context.Background(), statement); err != nil {
 			b.Fatal(err)
 		}
 		alone += time.Since(start)
+		aloneCPU += cpuTime(b) - cpu
 		n++
 	}
 	b.ReportMetric(float64(n*benchRows)/mine.Seconds(), "rows/s")
 	b.ReportMetric(float64(n*benchRows)/alone.Seconds(), "duckdb-rows/s")
 	b.ReportMetric(mine.Seconds()/alone.Seconds(), "ratio")
+	b.ReportMetric(mineCPU.Seconds()/aloneCPU.Seconds(), "cpu-ratio") // hardly depends on what else the machine does
+}
+
+// cpuTime is the processor time of all threads of this process.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func BenchmarkArrowToTable(b *testing.B) {
