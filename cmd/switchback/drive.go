@@ -23,6 +23,7 @@ type driveSettings struct {
 	settings
 	write  string
 	format string
+	world  string
 }
 
 // Formats of the request log that drive writes.
@@ -38,6 +39,7 @@ func (p *process) driveCommand() command {
 	fs := pflag.NewFlagSet("drive", pflag.ContinueOnError)
 	fs.StringVar(&s.write, "write", "", "`folder` that the request log and its plan.csv are written to; required")
 	fs.StringVar(&s.format, "format", formatParquet, "parquet, jsonl or arrow, a `word`")
+	fs.StringVar(&s.world, "world", experiment.WorldSwitchback, "who routes, a `word`: switchback (the plan's blocks decide the arm), ab or ab-request (a hash of the conversation or the request), control or treatment (one arm routes everything)")
 	s.configFlag(fs)
 	s.simulationFlags(fs)
 	s.limitFlags(fs)
@@ -46,12 +48,17 @@ func (p *process) driveCommand() command {
 		use:   "drive",
 		short: "Drive the built-in router through the plan and write request logs",
 		long: "The log is canonical: switchback ingest, or a configuration with [logs], reads it back, with plan.csv as the schedule\n" +
-			"that ran. Rows come model by model; parquet is sorted by time.",
-		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl",
+			"that ran. Rows come model by model; parquet is sorted by time. Every --world has the same arrivals, token lengths and\n" +
+			"incidents: control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs are named\n" +
+			"after the world and have no plan.csv, for no schedule decided their arms.",
+		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --world control",
 		args:    cobra.NoArgs,
 		flags:   fs,
 		run: func(ctx context.Context, _ []string) error {
 			if err := checkWords("format", s.format, []string{formatParquet, formatJSONL, formatArrow}); err != nil {
+				return err
+			}
+			if err := checkWords("world", s.world, experiment.Worlds()); err != nil {
 				return err
 			}
 			if s.write == "" {
@@ -79,27 +86,39 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config) error {
 	}
 	j := &job{p: p, config: c, out: outDir{s.write}}
 	j.progress, j.log = p.newProgress(&s.settings)
-	path := filepath.Join(s.write, "requests."+s.format)
+	path := filepath.Join(s.write, logName(s.world, s.format))
 	shown := j.progress.begin("drive", "requests")
-	summary, err := j.writeLog(ctx, plan, shown, path, s.format)
+	summary, err := j.writeLog(ctx, driveOrder{plan: plan, world: s.world}, shown, path, s.format)
 	seconds := shown.end()
 	if err != nil {
 		return err
 	}
-	if err := j.out.writePlan(plan); err != nil {
-		return err
+	written := "Log   " + path
+	if s.world == experiment.WorldSwitchback {
+		if err := j.out.writePlan(plan); err != nil {
+			return err
+		}
+		written += "\nPlan  " + j.out.plan()
 	}
-	if _, err := fmt.Fprintf(p.stdout, "%s\n\n%s\nLog   %s\nPlan  %s\n", driveTable(summary), wrap(driveNote(summary)), path, j.out.plan()); err != nil {
+	if _, err := fmt.Fprintf(p.stdout, "%s\n\n%s\n%s\n", driveTable(summary), wrap(driveNote(summary)), written); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	j.log.Info("done: "+path, "rows", summary.Logged, "seconds", hundredths(seconds))
 	return nil
 }
 
+// logName names the log of a world; the worlds of one experiment can lie in one folder.
+func logName(world, format string) string {
+	if world == experiment.WorldSwitchback {
+		return "requests." + format
+	}
+	return "requests-" + world + "." + format
+}
+
 // writeLog drives and writes the rows to path, which appears when it is whole.
-func (j *job) writeLog(ctx context.Context, plan experiment.Plan, shown *stage, path, format string) (experiment.DriveSummary, error) {
+func (j *job) writeLog(ctx context.Context, order driveOrder, shown *stage, path, format string) (experiment.DriveSummary, error) {
 	if format == formatParquet {
-		return j.writeParquet(ctx, plan, shown, path)
+		return j.writeParquet(ctx, order, shown, path)
 	}
 	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
 	if err != nil {
@@ -107,7 +126,7 @@ func (j *job) writeLog(ctx context.Context, plan experiment.Plan, shown *stage, 
 	}
 	defer file.Cleanup() //nolint:errcheck // after the replacement it does nothing
 	out := newLogWriter(format, file)
-	summary, err := j.runDrive(ctx, plan, shown, out.Write)
+	summary, err := j.runDrive(ctx, order, shown, out.Write)
 	if err != nil {
 		return summary, err
 	}
@@ -131,7 +150,7 @@ func newLogWriter(format string, w io.Writer) logWriter {
 }
 
 // writeParquet collects the rows in a DuckDB file aside, which sorts them into the Parquet file.
-func (j *job) writeParquet(ctx context.Context, plan experiment.Plan, shown *stage, path string) (summary experiment.DriveSummary, err error) {
+func (j *job) writeParquet(ctx context.Context, order driveOrder, shown *stage, path string) (summary experiment.DriveSummary, err error) {
 	aside := filepath.Join(filepath.Dir(path), tmpMark+newRunID(j.p.now()))
 	if err := os.Mkdir(aside, 0o755); err != nil {
 		return summary, fmt.Errorf("write log: %w", err)
@@ -142,7 +161,7 @@ func (j *job) writeParquet(ctx context.Context, plan experiment.Plan, shown *sta
 		return summary, err
 	}
 	whole := filepath.Join(aside, filepath.Base(path))
-	d, err := j.collect(ctx, store, plan, shown, "")
+	d, err := j.collect(ctx, store, order, shown, "")
 	if err == nil {
 		err = store.WriteParquet(ctx, whole)
 	}

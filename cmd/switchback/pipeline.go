@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"switchback/experiment"
+	"switchback/experiment/workload"
 	"switchback/ingest"
 	"switchback/reports"
 	"switchback/stats"
@@ -13,6 +14,13 @@ import (
 
 // The one forward pass: plan → drive or load → block summaries → estimates → document → report. Its parts are here in
 // the order of the data; run calls all of them, drive, ingest, analyze and report some.
+
+// driveOrder is what a drive is to do besides what the configuration says.
+type driveOrder struct {
+	plan   experiment.Plan
+	world  string              // of experiment.Worlds; "" is the switchback one
+	replay []workload.Recorded // requests to play instead of the scenario's; nil: none
+}
 
 // driven is what is known of rows that the drive made.
 type driven struct {
@@ -22,17 +30,17 @@ type driven struct {
 
 // drive runs the router through the plan and streams the request rows into the store, in one transaction. hash names
 // what the rows follow from.
-func (j *job) drive(ctx context.Context, store *ingest.Store, plan experiment.Plan, hash string) (driven, error) {
+func (j *job) drive(ctx context.Context, store *ingest.Store, order driveOrder, hash string) (driven, error) {
 	var d driven
 	err := j.stage("drive and load", "requests", func(s *stage) (int64, error) {
 		var err error
-		d, err = j.collect(ctx, store, plan, s, hash)
+		d, err = j.collect(ctx, store, order, s, hash)
 		return d.Requests, err
 	})
 	return d, err
 }
 
-func (j *job) collect(ctx context.Context, store *ingest.Store, plan experiment.Plan, s *stage, hash string) (driven, error) {
+func (j *job) collect(ctx context.Context, store *ingest.Store, order driveOrder, s *stage, hash string) (driven, error) {
 	loader, err := store.NewLoader(ctx, ingest.LoadInfo{
 		File: ingest.DriveFile, Format: ingest.SourceDrive, Hash: hash, Now: j.p.now(), Replace: true,
 	})
@@ -40,7 +48,7 @@ func (j *job) collect(ctx context.Context, store *ingest.Store, plan experiment.
 		return driven{}, err
 	}
 	var rows experiment.LogHash
-	summary, err := j.runDrive(ctx, plan, s, func(b *experiment.Batch) error {
+	summary, err := j.runDrive(ctx, order, s, func(b *experiment.Batch) error {
 		rows.Add(b)
 		return loader.Write(b)
 	})
@@ -52,10 +60,10 @@ func (j *job) collect(ctx context.Context, store *ingest.Store, plan experiment.
 }
 
 // runDrive is Drive with the job's configuration and display.
-func (j *job) runDrive(ctx context.Context, plan experiment.Plan, s *stage, emit func(*experiment.Batch) error) (experiment.DriveSummary, error) {
+func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit func(*experiment.Batch) error) (experiment.DriveSummary, error) {
 	c := j.config
 	summary, err := experiment.Drive(ctx, experiment.DriveConfig{
-		Plan: plan, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: c.Threads,
+		Plan: order.plan, World: order.world, Replay: order.replay, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: c.Threads,
 		LogRequests: c.Workload.Requests, Models: c.Workload.Models, Progress: s.set,
 	}, emit)
 	switch {

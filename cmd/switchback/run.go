@@ -124,7 +124,7 @@ func (j *job) keepLogs(ctx context.Context) error {
 
 // simulate fills the store and returns the document.
 func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string) (reports.Document, error) {
-	d, err := j.drive(ctx, store, plan, j.record.Fingerprint)
+	d, err := j.drive(ctx, store, driveOrder{plan: plan}, j.record.Fingerprint)
 	if err != nil {
 		return reports.Document{}, err
 	}
@@ -134,8 +134,12 @@ func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment
 
 // driveNote says what was driven and how much of it is in the log.
 func driveNote(d experiment.DriveSummary) string {
-	return fmt.Sprintf("The built-in router served %s requests with %s input tokens to %d models in scenario %s; %s of them, whole conversations picked by a hash, are in the log.",
-		thousands(d.Requests), thousands(d.InputTokens), len(d.Models), d.Scenario, thousands(d.Logged))
+	where := "scenario " + d.Scenario
+	if d.World != experiment.WorldSwitchback {
+		where += ", world " + d.World
+	}
+	return fmt.Sprintf("The built-in router served %s requests with %s input tokens to %d models in %s; %s of them, whole conversations picked by a hash, are in the log.",
+		thousands(d.Requests), thousands(d.InputTokens), len(d.Models), where, thousands(d.Logged))
 }
 
 // conclude estimates from the rows in the store, makes the document, and keeps the run in the store. f holds what is
