@@ -75,6 +75,10 @@ func (v Validation) opening() []block {
 	if len(missed) > 0 {
 		items = append(items, append(bold("Coverage is outside:"), append(append(words(" "), series(missed)...), words(".")...)...))
 	}
+	if low, high, ok := v.extremes(); ok {
+		items = append(items, sentence("The measured shares run from {} ({}) to {} ({}).",
+			share(low.Intervals[0].Covers.Share), measureOf(low.ID, "").Title, share(high.Intervals[0].Covers.Share), measureOf(high.ID, "").Title))
+	}
 	if len(unmeasured) > 0 {
 		items = append(items, sentence("Nothing was measured of {}.", series(unmeasured)))
 	}
@@ -84,6 +88,24 @@ func (v Validation) opening() []block {
 		items = append(items, sentence("False alarms of the {} intervals agree with {} to {} for every measure and both routers.", v.Interval, percentOf(aimAlarmLo), percentOf(aimAlarmHi)))
 	}
 	return append(blocks, bullets(items), paragraph(words("“Agrees” means that the 95% interval of the measured share, in brackets below, reaches into that range.")))
+}
+
+// extremes returns the measures whose intervals hold the truth least and most often.
+func (v Validation) extremes() (low, high MetricValidation, ok bool) {
+	for _, m := range v.Metrics {
+		s := m.Intervals[0].Covers.Share
+		if s == nil {
+			continue
+		}
+		if !ok || *s < *low.Intervals[0].Covers.Share {
+			low = m
+		}
+		if !ok || *s > *high.Intervals[0].Covers.Share {
+			high = m
+		}
+		ok = true
+	}
+	return low, high, ok
 }
 
 // mainTable sets the estimate of the design's own burn-in beside the truth.

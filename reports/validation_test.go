@@ -69,6 +69,7 @@ func TestValidationPage(t *testing.T) {
 	for _, want := range []string{
 		"200 experiments were simulated in scenario `openrouter-week` (600,000,000 requests in all)",
 		"- Coverage agrees with 93% to 97%: TTFT p50.",
+		"- The measured shares run from 95.0% (TTFT p50) to 95.0% (TTFT p50).",
 		"- Nothing was measured of Hit at least one 429.",
 		"- **False alarms are outside 3% to 7%:** TTFT p50 with `routing-cost` (15.0% (10.7–20.6)).",
 		"| TTFT p50 | −18.1% | −18.0% | +0.1 ± 0.4 | 95.0% (91.0–97.3) | 10.0 pt | 3.0 |",
