@@ -268,7 +268,7 @@ func (v Validation) howMade() []block {
 	return []block{
 		heading("How this was made"),
 		paragraph(sentence("Seeds {} to {}, one experiment each: {} of {}, blocks of {}, {} order, {} of burn-in; models {} with their whole traffic; about {} requests of each world analysed, whole conversations picked by a hash; {} replicates; {} weights of the models. "+
-			"The true effect is measured in the same experiment's pure worlds, over all hours, from as many logged conversations. An interval speaks of the week it saw as one of many; the truth here is that week's own.",
+			"The true effect is measured in the same experiment's pure worlds, over all hours, from as many logged conversations. Each seed draws a market of its own, so the truths differ between experiments, and an interval is held against the truth of its own market and week, not against their mean.",
 			fmt.Sprint(v.FirstSeed), fmt.Sprint(v.FirstSeed+uint64(v.Experiments)-1), count(int64(v.Pairs), "pair", "pairs"), count(int64(v.Days), "day", "days"),
 			seconds(v.Block), v.Order, seconds(v.BurnIn), series(models), whole(int64(v.Logged)), whole(int64(v.Replicates)), v.Weights)),
 		paragraph(sentence("The command {} gives this page again, with program {}. All numbers, unrounded, and the coverage of the mean truth are in validation.json.", text{{Text: v.Command, Style: code}}, name(v.Version))),
