@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -89,10 +90,20 @@ func TestReplayLeavesOutWhatItCannotPlay(t *testing.T) {
 	if err != nil || s.Requests != 1 || len(s.Notes) != 2 {
 		t.Errorf("%d requests, notes %q, %v; want 1 request and two notes", s.Requests, s.Notes, err)
 	}
-	cfg.Replay = cfg.Replay[1:2]
-	if _, err := Drive(context.Background(), cfg, func(*Batch) error { return nil }); err == nil {
-		t.Error("a replay without a model of the market was driven")
+	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "left out: no/model (1).") {
+		t.Errorf("notes %q do not name the model that was left out", notes)
 	}
+	nothing := func(why string) {
+		t.Helper()
+		_, err := Drive(context.Background(), cfg, func(*Batch) error { return nil })
+		if !errors.Is(err, workload.ErrNothingToReplay) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	cfg.Models = []string{"qwen/qwq-32b"}
+	nothing("a replay without a wanted model")
+	cfg.Models, cfg.Replay = nil, cfg.Replay[1:2]
+	nothing("a replay without a model of the market")
 	starts, ends := cfg.Plan.Window()
 	if _, ok := Recorded(&Request{TS: InstantOf(ends), InputTokens: Some[int64](1), OutputTokens: Some[int64](1)}, starts, ends); ok {
 		t.Error("a request at the end of the window is replayed")

@@ -134,7 +134,7 @@ func (s *scene) addJobs(groups [][]market.Offer, wanted []string, replay []workl
 			return fmt.Errorf("scenario %s: %w %q (it has %s)", s.scenario.Name, ErrUnknownModel, name, strings.Join(names, ", "))
 		}
 	}
-	demand, err := s.demandFor(names, replay)
+	demand, err := s.demandFor(names, wanted, replay)
 	if err != nil {
 		return err
 	}
@@ -149,9 +149,13 @@ func (s *scene) addJobs(groups [][]market.Offer, wanted []string, replay []workl
 	return nil
 }
 
-// demandFor makes the demand: the scenario's, or that of recorded requests.
-func (s *scene) demandFor(models []string, replay []workload.Recorded) (*workload.Workload, error) {
+// demandFor makes the demand: the scenario's, which does not depend on the models that are wanted of it, or that of
+// recorded requests.
+func (s *scene) demandFor(models, wanted []string, replay []workload.Recorded) (*workload.Workload, error) {
 	if replay != nil {
+		if len(wanted) > 0 {
+			models = wanted
+		}
 		return workload.NewReplay(models, replay, s.scenario.Workload, s.seed)
 	}
 	traces, err := workload.Traces()

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"switchback/experiment/random"
 )
@@ -30,12 +32,16 @@ type turn struct {
 	tools         bool
 }
 
+// ErrNothingToReplay is wrapped by the error of recorded requests of which none can be played.
+var ErrNothingToReplay = errors.New("no recorded request is for a model of the market")
+
 // maxTurns is the number of turns after which a recorded conversation goes on as a new one.
 const maxTurns = 1000
 
 // NewReplay makes the demand of recorded requests, for the models that occur among the given ones. The others and
-// requests without tokens are left out and counted in the notes. A turn starts at its recorded time, or when the turn before it in the
-// conversation has been answered, if that is later.
+// requests without tokens are left out and counted in the notes, as are tokens over the most that p allows. A turn starts at its recorded
+// time, or when the turn before it in the conversation has been answered, if that is later. The error wraps ErrNothingToReplay when
+// nothing is left.
 func NewReplay(models []string, recorded []Recorded, p Params, seed uint64) (*Workload, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -49,7 +55,7 @@ func NewReplay(models []string, recorded []Recorded, p Params, seed uint64) (*Wo
 		byName[name] = len(w.Models)
 		w.Models = append(w.Models, Model{Name: name, laws: l, recorded: []turn{}})
 	}
-	unknown, empty := 0, 0
+	unknown, empty, cut := map[string]int{}, 0, 0
 	heads := make([]map[string]int32, len(w.Models)) // latest turn of each conversation
 	clients := make([]map[string]int32, len(w.Models))
 	for m := range heads {
@@ -59,7 +65,7 @@ func NewReplay(models []string, recorded []Recorded, p Params, seed uint64) (*Wo
 		m, known := byName[r.Model]
 		switch {
 		case !known:
-			unknown++
+			unknown[r.Model]++
 			continue
 		case r.InputTokens < 1 || r.OutputTokens < 1:
 			empty++
@@ -67,22 +73,50 @@ func NewReplay(models []string, recorded []Recorded, p Params, seed uint64) (*Wo
 		case r.AtUS < 0:
 			return nil, fmt.Errorf("replay: a request of %s starts %d µs before the experiment", r.Model, -r.AtUS)
 		}
+		if r.InputTokens > p.MaxPrompt || r.OutputTokens > p.MaxOutput {
+			cut++
+		}
 		w.Models[m].record(r, heads[m], clients[m])
 	}
 	w.Models = slices.DeleteFunc(w.Models, func(m Model) bool { return len(m.recorded) == 0 })
 	if len(w.Models) == 0 {
-		return nil, errors.New("replay: no request is for a model of the market")
+		return nil, fmt.Errorf("replay: %w: %d have no tokens, the others are for %s; models played are %s", ErrNothingToReplay, empty, counted(unknown), strings.Join(models, ", "))
 	}
 	for i := range w.Models {
 		w.Models[i].countTurns()
 	}
-	if unknown > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d recorded requests are for models that the market does not have and were left out", unknown))
+	if len(unknown) > 0 {
+		w.Notes = append(w.Notes, "Recorded requests for models that the market does not have, or that were not asked for, were left out: "+counted(unknown)+".")
 	}
 	if empty > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d recorded requests without tokens were left out", empty))
+		w.Notes = append(w.Notes, fmt.Sprintf("Recorded requests without tokens were left out: %d.", empty))
+	}
+	if cut > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("Recorded requests that were cut to the %d input and %d output tokens that the market allows: %d.", p.MaxPrompt, p.MaxOutput, cut))
 	}
 	return w, nil
+}
+
+// counted lists names with their counts, the most frequent ones first.
+func counted(counts map[string]int) string {
+	if len(counts) == 0 {
+		return "none"
+	}
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	const shown = 10
+	rest := 0
+	for i, name := range names {
+		if i >= shown {
+			rest += counts[name]
+		}
+		names[i] = fmt.Sprintf("%s (%d)", cmp.Or(name, "no model"), counts[name])
+	}
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d more models (%d)", strings.Join(names[:shown], ", "), len(names)-shown, rest)
+	}
+	return strings.Join(names, ", ")
 }
 
 // record adds a request, in order of time.
