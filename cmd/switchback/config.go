@@ -56,11 +56,14 @@ type logsConfig struct {
 	Format     string   `toml:"format"`      // of the files; auto finds it for each file
 	MaxRejects string   `toml:"max_rejects"` // unreadable lines before the result counts as incomplete: a share such as "0.1%", or a count
 	CostUnit   string   `toml:"cost_unit"`   // of costs in formats whose exports differ: usd or cents; "" is cents, with a warning
+	Prices     string   `toml:"prices"`      // price list for costs that a log does not state, relative to the configuration's folder; "" is the embedded one
 }
 
 type workloadConfig struct {
 	Requests int      `toml:"requests"` // about how many requests are logged
 	Models   []string `toml:"models"`   // only these; empty: all of the scenario
+	Source   string   `toml:"source"`   // of the arrivals: built-in (the scenario's), log (the one in trace, replayed), azure or mooncake (public traces, replayed; models names the one that is asked)
+	Trace    string   `toml:"trace"`    // request log to replay in any format that ingest reads: a name or glob, relative to the configuration's folder
 }
 
 type marketConfig struct {
@@ -195,6 +198,9 @@ func (c *config) fillSimulation() {
 	}
 	if c.Market == nil {
 		c.Market = &marketConfig{}
+	}
+	if c.Workload.Source == "" {
+		c.Workload.Source = sourceBuiltIn
 	}
 	if c.Workload.Requests == 0 && !c.file.meta.IsDefined("workload", "requests") {
 		c.Workload.Requests = defaultRequests

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"switchback/experiment/prices"
 	"switchback/ingest"
 )
 
@@ -17,6 +18,7 @@ type ingestSettings struct {
 	settings
 	format   string
 	costUnit string
+	prices   string
 	dryRun   bool
 }
 
@@ -28,6 +30,7 @@ func (p *process) ingestCommand() command {
 	s.outputFlags(fs)
 	fs.StringVar(&s.format, "log-format", ingest.FormatAuto, "`name` of the log format")
 	fs.StringVar(&s.costUnit, "cost-unit", "", "unit of costs in formats whose exports differ: usd or cents, a `word` (default cents, with a warning)")
+	fs.StringVar(&s.prices, "prices", "", "price list for costs that a log does not state, a CSV or JSON `file` (default the embedded one)")
 	s.rejectFlag(fs)
 	fs.BoolVar(&s.dryRun, "dry-run", false, "read and report, load nothing")
 	s.logFlags(fs)
@@ -56,18 +59,51 @@ func (p *process) ingestCommand() command {
 			if err != nil {
 				return err
 			}
-			if c.Logs != nil && !fs.Changed("max-rejects") {
-				s.maxRejects = c.Logs.MaxRejects
+			s.fillFrom(fs, &c)
+			book, err := s.priceBook(&c)
+			if err != nil {
+				return err
 			}
 			return p.inOutput(ctx, "ingest", &s.settings, c, func(ctx context.Context, j *job) error {
-				return j.ingest(ctx, &s, args)
+				return j.ingest(ctx, &s, book, args)
 			})
 		},
 	}
 }
 
-func (j *job) ingest(ctx context.Context, s *ingestSettings, patterns []string) error {
-	o := ingest.LoadOptions{Format: s.format, MaxRejects: s.maxRejects, CostUnit: s.costUnit, Now: j.record.Started, Stdin: j.p.stdin, DryRun: s.dryRun}
+// fillFrom takes what the flags leave open from the configuration, so that ingest and run load a log alike.
+func (s *ingestSettings) fillFrom(fs *pflag.FlagSet, c *config) {
+	if c.Logs == nil {
+		return
+	}
+	if !fs.Changed("max-rejects") {
+		s.maxRejects = c.Logs.MaxRejects
+	}
+	if !fs.Changed("log-format") {
+		s.format = c.Logs.Format
+	}
+	if !fs.Changed("cost-unit") {
+		s.costUnit = c.Logs.CostUnit
+	}
+}
+
+// priceBook reads the price list of --prices, else the configuration's, else the embedded one.
+func (s *ingestSettings) priceBook(c *config) (*prices.Book, error) {
+	if s.prices == "" {
+		return c.priceBook()
+	}
+	book, err := readPrices(s.prices)
+	if err != nil {
+		return nil, usageError(priceHint, "--prices: %w", err)
+	}
+	return book, nil
+}
+
+func (j *job) ingest(ctx context.Context, s *ingestSettings, book *prices.Book, patterns []string) error {
+	o := ingest.LoadOptions{
+		Format: s.format, MaxRejects: s.maxRejects, CostUnit: s.costUnit, Prices: book,
+		Now: j.record.Started, Stdin: j.p.stdin, DryRun: s.dryRun,
+	}
 	var store *ingest.Store
 	if !s.dryRun {
 		var err error

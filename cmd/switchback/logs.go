@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"switchback/experiment"
+	"switchback/experiment/prices"
 	"switchback/ingest"
 	"switchback/reports"
 )
@@ -19,11 +20,15 @@ func (j *job) runLogs(ctx context.Context, s *settings, command string) error {
 			return err
 		}
 	}
+	book, err := j.config.priceBook()
+	if err != nil {
+		return err
+	}
 	store, err := openStore(ctx, j.out.database(), j.config.storeOptions())
 	if err != nil {
 		return err
 	}
-	result, err := j.reportLogs(ctx, store, s, command)
+	result, err := j.reportLogs(ctx, store, book, s, command)
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err
 	}
@@ -40,12 +45,12 @@ type logsResult struct {
 	done *record
 }
 
-func (j *job) reportLogs(ctx context.Context, store *ingest.Store, s *settings, command string) (logsResult, error) {
+func (j *job) reportLogs(ctx context.Context, store *ingest.Store, book *prices.Book, s *settings, command string) (logsResult, error) {
 	var r logsResult
 	if err := refuseRowsOf(ctx, store, "file = '"+ingest.DriveFile+"'", "a simulated experiment"); err != nil {
 		return r, err
 	}
-	short, err := j.loadLogs(ctx, store)
+	short, err := j.loadLogs(ctx, store, book)
 	if err != nil {
 		return r, err
 	}
@@ -69,13 +74,14 @@ func (j *job) reportLogs(ctx context.Context, store *ingest.Store, s *settings, 
 }
 
 // loadLogs loads the files of the configuration and returns those that are cut short.
-func (j *job) loadLogs(ctx context.Context, store *ingest.Store) (short []string, err error) {
+func (j *job) loadLogs(ctx context.Context, store *ingest.Store, book *prices.Book) (short []string, err error) {
 	var patterns []string
 	for _, f := range j.config.Logs.Files {
 		patterns = append(patterns, j.config.file.resolve(f))
 	}
 	o := ingest.DefaultLoadOptions()
-	o.Format, o.MaxRejects, o.CostUnit, o.Now = j.config.Logs.Format, j.config.Logs.MaxRejects, j.config.Logs.CostUnit, j.record.Started
+	o.Format, o.MaxRejects, o.CostUnit = j.config.Logs.Format, j.config.Logs.MaxRejects, j.config.Logs.CostUnit
+	o.Prices, o.Now = book, j.record.Started
 	report, err := j.loadFiles(ctx, store, patterns, o)
 	for _, f := range report.Files {
 		if f.CutShort {
