@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"switchback/stats"
@@ -68,29 +70,33 @@ func saveRun(ctx context.Context, tx *sql.Tx, run RunRecord, estimates []stats.E
 	if err != nil {
 		return err
 	}
-	result, err := tx.PrepareContext(ctx, "INSERT INTO results VALUES (?, CAST(? AS DATE), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-	if err != nil {
-		return err
-	}
-	defer result.Close()
+	var results, remarks [][]any
 	for _, e := range estimates {
 		for _, r := range resultRows(e) {
-			_, err := result.ExecContext(ctx, run.RunID, run.ReportDate, e.ID, e.Unit, e.Scope, r.estimand,
+			results = append(results, []any{run.RunID, run.ReportDate, e.ID, e.Unit, e.Scope, r.estimand,
 				number(e.Control), number(e.Treatment), number(r.Estimate), number(r.Lo), number(r.Hi),
-				number(r.p), number(r.pAdjusted), e.Pairs, e.Models, e.Verdict)
-			if err != nil {
-				return fmt.Errorf("%s %s: %w", e.ID, e.Scope, err)
-			}
+				number(r.p), number(r.pAdjusted), e.Pairs, e.Models, e.Verdict})
 		}
 	}
-	diagnostic, err := tx.PrepareContext(ctx, "INSERT INTO diagnostics VALUES (?, CAST(? AS DATE), ?, ?, ?, ?)")
-	if err != nil {
+	for _, d := range diagnostics {
+		remarks = append(remarks, []any{run.RunID, run.ReportDate, d.Name, d.Scope, number(d.Value), d.Text})
+	}
+	if err := insertRows(ctx, tx, "results", results); err != nil {
 		return err
 	}
-	defer diagnostic.Close()
-	for _, d := range diagnostics {
-		if _, err := diagnostic.ExecContext(ctx, run.RunID, run.ReportDate, d.Name, d.Scope, number(d.Value), d.Text); err != nil {
-			return fmt.Errorf("diagnostic %s: %w", d.Name, err)
+	return insertRows(ctx, tx, "diagnostics", remarks)
+}
+
+// rowsPerInsert balances the cost of a statement against that of parsing a long one.
+const rowsPerInsert = 64
+
+// insertRows inserts rows of one width, whose second value is a report date, many to a statement.
+func insertRows(ctx context.Context, tx *sql.Tx, table string, rows [][]any) error {
+	for chunk := range slices.Chunk(rows, rowsPerInsert) {
+		row := "(?, CAST(? AS DATE)" + strings.Repeat(", ?", len(chunk[0])-2) + ")"
+		statement := "INSERT INTO " + table + " VALUES " + row + strings.Repeat(", "+row, len(chunk)-1)
+		if _, err := tx.ExecContext(ctx, statement, slices.Concat(chunk...)...); err != nil {
+			return fmt.Errorf("%s: %w", table, err)
 		}
 	}
 	return nil
