@@ -155,8 +155,39 @@ func (p *problems) simulation(c *config, scenarios []string) {
 	if c.Workload.Requests < 1 {
 		p.add("workload.requests", "about how many requests are logged, such as 2000000", "is %d", c.Workload.Requests)
 	}
+	p.source(c)
 	if c.Market.Scenario != "" {
 		p.oneOf("market.scenario", c.Market.Scenario, scenarios)
+	}
+}
+
+// source checks where the arrivals come from.
+func (p *problems) source(c *config) {
+	w := c.Workload
+	p.oneOf("workload.source", w.Source, sources())
+	if w.Trace != "" && w.Source != sourceLog {
+		p.add("workload.trace", `write source = "log" to replay it`, "stands beside source = %q", w.Source)
+	}
+	if len(w.StandIns) > 0 && w.Source != sourceLog {
+		p.add("workload.stand_ins", `they are for source = "log"`, "stands beside source = %q", w.Source)
+	}
+	if _, err := standIns(w.StandIns); err != nil {
+		p.add("workload.stand_ins", `such as stand_ins = ["acme/small = qwen/qwq-32b"]`, "%v", err)
+	}
+	switch w.Source {
+	case sourceLog:
+		if w.Trace == "" {
+			p.add("workload.trace", `name the log to replay, such as trace = "logs/*.jsonl.gz"`, "is missing")
+		}
+		for _, key := range []string{"design.start", "design.days"} {
+			if !p.file.defines(key) {
+				p.add(key, "say which days of the log are played", "is missing")
+			}
+		}
+	case sourceAzure, sourceMooncake:
+		if len(w.Models) != 1 {
+			p.add("workload.models", `a public trace does not say which; such as models = ["mistralai/mistral-nemo"]`, "names %d models, and the requests of a trace are for one", len(w.Models))
+		}
 	}
 }
 

@@ -60,10 +60,11 @@ type logsConfig struct {
 }
 
 type workloadConfig struct {
-	Requests int      `toml:"requests"` // about how many requests are logged
-	Models   []string `toml:"models"`   // only these; empty: all of the scenario
-	Source   string   `toml:"source"`   // of the arrivals: built-in (the scenario's), log (the one in trace, replayed), azure or mooncake (public traces, replayed; models names the one that is asked)
-	Trace    string   `toml:"trace"`    // request log to replay in any format that ingest reads: a name or glob, relative to the configuration's folder
+	Requests int      `toml:"requests"`  // about how many requests are logged
+	Models   []string `toml:"models"`    // only these; empty: all of the scenario
+	Source   string   `toml:"source"`    // of the arrivals: built-in (the scenario's), log (the one in trace, replayed), azure or mooncake (public traces, replayed; models names the one that is asked)
+	Trace    string   `toml:"trace"`     // request log to replay in any format that ingest reads: a name or glob, relative to the configuration's folder
+	StandIns []string `toml:"stand_ins"` // with trace: models of the market that stand in for models of the log, each as "log's = market's"
 }
 
 type marketConfig struct {

@@ -76,7 +76,7 @@ func (p *process) driveCommand() command {
 	}
 }
 
-func (p *process) drive(ctx context.Context, s *driveSettings, c config) error {
+func (p *process) drive(ctx context.Context, s *driveSettings, c config) (err error) {
 	plan, err := c.plan()
 	if err != nil {
 		return err
@@ -86,12 +86,24 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config) error {
 	}
 	j := &job{p: p, config: c, out: outDir{s.write}}
 	j.progress, j.log = p.newProgress(&s.settings)
+	again, err := j.openReplay(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, again.close()) }()
+	requests, notes, err := j.replayed(ctx, again, plan)
+	if err != nil {
+		return err
+	}
 	path := filepath.Join(s.write, logName(s.world, s.format))
 	shown := j.progress.begin("drive", "requests")
-	summary, err := j.writeLog(ctx, driveOrder{plan: plan, world: s.world}, shown, path, s.format)
+	summary, err := j.writeLog(ctx, driveOrder{plan: plan, world: s.world, replay: requests}, shown, path, s.format)
 	seconds := shown.end()
 	if err != nil {
 		return err
+	}
+	if requests != nil {
+		notes = append(notes, summary.Notes...)
 	}
 	written := "Log   " + path
 	if s.world == experiment.WorldSwitchback {
@@ -100,7 +112,7 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config) error {
 		}
 		written += "\nPlan  " + j.out.plan()
 	}
-	if _, err := fmt.Fprintf(p.stdout, "%s\n\n%s\n%s\n", driveTable(summary), wrap(driveNote(summary)), written); err != nil {
+	if _, err := fmt.Fprintf(p.stdout, "%s\n\n%s\n%s\n", driveTable(summary), wrap(strings.Join(append(notes, driveNote(summary)), " ")), written); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	j.log.Info("done: "+path, "rows", summary.Logged, "seconds", hundredths(seconds))

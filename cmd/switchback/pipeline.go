@@ -67,6 +67,8 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 		LogRequests: c.Workload.Requests, Models: c.Workload.Models, Progress: s.set,
 	}, emit)
 	switch {
+	case errors.Is(err, workload.ErrNothingToReplay):
+		return summary, usageError("workload.stand_ins names models of the market that stand in for those of the log", "%s: %w", c.file.place("workload.trace"), err)
 	case errors.Is(err, experiment.ErrUnknownModel):
 		return summary, usageError("", "%s: %w", c.file.place("workload.models"), err)
 	case err != nil:

@@ -83,7 +83,12 @@ func (j *job) runSimulated(ctx context.Context, s *settings, command string) (er
 	if err != nil {
 		return err
 	}
-	if err := j.identify(ctx, w, plan, nil); err != nil {
+	again, err := j.openReplay(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, again.close()) }()
+	if err := j.identify(ctx, w, plan, again.store); err != nil {
 		return err
 	}
 	if former, ok := j.alreadyDone(s); ok {
@@ -98,7 +103,7 @@ func (j *job) runSimulated(ctx context.Context, s *settings, command string) (er
 	if err != nil {
 		return err
 	}
-	doc, err := j.simulate(ctx, store, plan, w, command)
+	doc, err := j.simulate(ctx, store, plan, again, w, command)
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err
 	}
@@ -123,13 +128,18 @@ func (j *job) keepLogs(ctx context.Context) error {
 }
 
 // simulate fills the store and returns the document.
-func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string) (reports.Document, error) {
-	d, err := j.drive(ctx, store, driveOrder{plan: plan}, j.record.Fingerprint)
+func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment.Plan, again replay, w window, command string) (reports.Document, error) {
+	requests, notes, err := j.replayed(ctx, again, plan)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	notes := append(d.Notes[:len(d.Notes):len(d.Notes)], driveNote(d.DriveSummary))
-	return j.conclude(ctx, store, plan, w, command, facts{notes: notes, logHash: d.logHash})
+	d, err := j.drive(ctx, store, driveOrder{plan: plan, replay: requests}, j.record.Fingerprint)
+	if err != nil {
+		return reports.Document{}, err
+	}
+	notes = append(append(notes, d.Notes...), driveNote(d.DriveSummary))
+	f := facts{notes: notes, logHash: d.logHash, provenance: reports.Provenance{Inputs: again.inputs}}
+	return j.conclude(ctx, store, plan, w, command, f)
 }
 
 // driveNote says what was driven and how much of it is in the log.
@@ -206,7 +216,7 @@ func (j *job) askFacts(ctx context.Context, store *ingest.Store, e estimates, co
 	p := j.record.Program
 	f.provenance = reports.Provenance{
 		Command: command, Version: p.label(), Commit: p.Commit, GoVersion: p.Go, Platform: p.Platform, DuckDB: duckdb,
-		ConfigHash: j.config.hash(), ScheduleHash: schedule, LogHash: f.logHash,
+		ConfigHash: j.config.hash(), ScheduleHash: schedule, LogHash: f.logHash, Inputs: f.provenance.Inputs,
 	}
 	for _, file := range f.health.Files {
 		if file.File != ingest.DriveFile {
@@ -248,7 +258,7 @@ func scheduleHash(plan experiment.Plan) (string, error) {
 }
 
 // identify sets the report date and the fingerprint: the hash of everything that the result follows from. store is nil
-// when the rows follow from the configuration.
+// when the rows follow from the configuration alone.
 func (j *job) identify(ctx context.Context, w window, plan experiment.Plan, store *ingest.Store) error {
 	identity, err := j.record.Program.identity()
 	if err != nil {

@@ -96,6 +96,10 @@ func (s *validateSettings) validation(fs *pflag.FlagSet) (*validation, error) {
 		return nil, usageError("leave [logs] out, or leave --config out for the built-in experiment",
 			"%s: a validation simulates its experiments, and this one reads logs", c.file.place("logs"))
 	}
+	if c.Workload.Source != sourceBuiltIn {
+		return nil, usageError(`leave source out: every experiment of a validation draws its own arrivals`,
+			"%s: a validation cannot replay", c.file.place("workload.source"))
+	}
 	if !fs.Changed("requests") && !c.file.defines("workload.requests") {
 		c.Workload.Requests = validateRequests
 	}

@@ -80,7 +80,7 @@ func NewReplay(models []string, recorded []Recorded, p Params, seed uint64) (*Wo
 	}
 	w.Models = slices.DeleteFunc(w.Models, func(m Model) bool { return len(m.recorded) == 0 })
 	if len(w.Models) == 0 {
-		return nil, fmt.Errorf("replay: %w: %d have no tokens, the others are for %s; models played are %s", ErrNothingToReplay, empty, counted(unknown), strings.Join(models, ", "))
+		return nil, fmt.Errorf("replay: %w: %d have no tokens, the others are for %s; it has %s", ErrNothingToReplay, empty, counted(unknown), strings.Join(models, ", "))
 	}
 	for i := range w.Models {
 		w.Models[i].countTurns()
