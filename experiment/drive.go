@@ -74,7 +74,7 @@ const batchRows = 8192
 
 // Drive runs the router through the plan over the simulated market and hands on the rows of the logged
 // requests, in an order that depends on the threads; sorted by (ts, request_id) they do not. emit is called by one
-// goroutine at a time; a batch and the strings in it are valid only during the call. An error of emit or of ctx ends the drive.
+// goroutine at a time; a batch is valid only during the call. An error of emit or of ctx ends the drive.
 func Drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) error) (DriveSummary, error) {
 	scene, err := newScene(cfg)
 	if err != nil {

@@ -60,7 +60,7 @@ func (l *levels) addIf(b *Batch, keep func(*Request) bool) {
 			last = key
 			if c = l.cells[key]; c == nil {
 				c = new(levelCell)
-				l.cells[levelKey{strings.Clone(r.Arm), strings.Clone(r.Model), strings.Clone(r.BlockID)}] = c
+				l.cells[key] = c
 			}
 		}
 		c.add(r)

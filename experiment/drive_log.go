@@ -1,12 +1,9 @@
 package experiment
 
-import "unsafe"
-
 // rowLog collects the rows of one world and hands them on in batches. Its memory is reused after every batch.
 type rowLog struct {
 	hand  func(*Batch) error
 	batch Batch
-	text  []byte // ids of the current batch
 	rows  int64
 }
 
@@ -27,7 +24,6 @@ func (l *rowLog) flush() error {
 	err := l.hand(&l.batch)
 	l.batch.Requests = l.batch.Requests[:0]
 	l.batch.Attempts = l.batch.Attempts[:0]
-	l.text = l.text[:0]
 	return err
 }
 
@@ -35,7 +31,6 @@ func (l *rowLog) flush() error {
 func (l *rowLog) request() *Request {
 	if l.batch.Requests == nil {
 		l.batch.Requests = make([]Request, 0, batchRows)
-		l.text = make([]byte, 0, batchRows*idLength)
 	}
 	l.rows++
 	l.batch.Requests = append(l.batch.Requests, Request{})
@@ -49,14 +44,13 @@ const (
 	idLength      = 9
 )
 
-// ids returns the ids of a request and its session. They live until the flush.
-func (l *rowLog) ids(model int, session uint32, turn int32) (request, conversation string) {
-	from := len(l.text)
-	digit := func(n uint32) byte { return idDigits[n&31] }
+// ids returns the ids of a request and its session.
+func ids(model int, session uint32, turn int32) (request, conversation string) {
 	m, t := uint32(model), uint32(turn)
-	l.text = append(l.text, digit(m>>5), digit(m),
-		digit(session>>20), digit(session>>15), digit(session>>10), digit(session>>5), digit(session),
-		digit(t>>5), digit(t))
-	request = unsafe.String(&l.text[from], idLength) // the text is not written again before the flush
+	var text [idLength]byte
+	for i, n := range [idLength]uint32{m >> 5, m, session >> 20, session >> 15, session >> 10, session >> 5, session, t >> 5, t} {
+		text[i] = idDigits[n&31]
+	}
+	request = string(text[:])
 	return request, request[:sessionLength]
 }

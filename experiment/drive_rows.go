@@ -24,7 +24,7 @@ func (w *world) record(f *flight, out *router.Outcome, now int64, status string)
 		return
 	}
 	r := w.log.request()
-	r.RequestID, r.SessionID = w.log.ids(w.job.number, s.Number, s.Turn)
+	r.RequestID, r.SessionID = ids(w.job.number, s.Number, s.Turn)
 	r.ClientID = w.demand.ClientIDs[s.Client]
 	r.TS = InstantOf(w.scene.start) + Instant(f.arrival)
 	r.Model = w.demand.Name

@@ -76,12 +76,8 @@ func gather(t testing.TB, drive func(emit func(*Batch) error) (DriveSummary, err
 	var err error
 	c.summary, err = drive(func(b *Batch) error {
 		hash.Add(b)
-		for _, r := range b.Requests {
-			r.RequestID, r.SessionID = strings.Clone(r.RequestID), strings.Clone(r.SessionID)
-			c.requests = append(c.requests, r)
-		}
+		c.requests = append(c.requests, b.Requests...)
 		for _, a := range b.Attempts {
-			a.RequestID = strings.Clone(a.RequestID)
 			c.attempts[a.RequestID] = append(c.attempts[a.RequestID], a)
 		}
 		return nil
