@@ -38,6 +38,9 @@ type chains struct {
 	emit   func(*mappedRow)
 	buffer []mappedRow
 	open   map[string]*mappedRow
+
+	joinedTo experiment.Instant // start of the latest row that was joined
+	unsorted int64              // rows that start before joinedTo and continued nothing: what they belong to may be gone
 }
 
 const (
@@ -85,7 +88,12 @@ func (c *chains) join(n int) {
 			continue
 		}
 		before, ok := c.open[row.link.key]
-		if ok && follows(before, &row) {
+		continues := ok && follows(before, &row)
+		if row.TS < c.joinedTo && !continues {
+			c.unsorted++
+		}
+		c.joinedTo = max(c.joinedTo, row.TS)
+		if continues {
 			row = joined(before, &row)
 		} else if ok {
 			c.emit(before)

@@ -16,8 +16,12 @@ const FormatAuto = "auto"
 // sampleLines is how many lines of a file are looked at to recognise its format.
 const sampleLines = 100
 
-// sampleBytes bounds the same.
-const sampleBytes = 1 << 20
+// sampleBytes bounds the same. Where no format is found in so little, because of a long line, the sample grows to
+// longSampleBytes.
+const (
+	sampleBytes     = 1 << 20
+	longSampleBytes = maxLine + sampleBytes
+)
 
 // format is one kind of log.
 type format struct {
@@ -74,11 +78,38 @@ func Formats() []string {
 	return names
 }
 
-// sniff reads the first lines of a stream and returns a reader of the whole.
-func sniff(in io.Reader) (lines [][]byte, whole io.Reader, err error) {
-	head, err := io.ReadAll(io.LimitReader(in, sampleBytes))
+// recogniseStream finds the format of a stream and returns a reader of the whole. An empty stream has none.
+func recogniseStream(name string, in io.Reader) (f format, whole io.Reader, empty bool, err error) {
+	for _, size := range []int64{sampleBytes, longSampleBytes} {
+		var lines [][]byte
+		var cut bool
+		if lines, in, cut, err = sniff(in, size); err != nil {
+			return format{}, nil, false, err
+		}
+		if len(lines) == 0 {
+			return format{}, in, true, nil
+		}
+		if f, err = recognise(name, lines); err == nil || !cut {
+			break
+		}
+	}
 	if err != nil {
-		return nil, nil, err
+		err = formatError{err.Error()}
+	}
+	return f, in, false, err
+}
+
+// formatError says why a stream is of no format.
+type formatError struct{ reason string }
+
+func (e formatError) Error() string { return e.reason }
+
+// sniff reads the first lines of a stream, at most so many bytes, and returns a reader of the whole. It tells
+// whether the lines were cut by that bound.
+func sniff(in io.Reader, most int64) (lines [][]byte, whole io.Reader, cut bool, err error) {
+	head, err := io.ReadAll(io.LimitReader(in, most))
+	if err != nil {
+		return nil, nil, false, err
 	}
 	whole = io.MultiReader(bytes.NewReader(head), in)
 	for line := range bytes.Lines(trimBOM(head)) {
@@ -89,7 +120,7 @@ func sniff(in io.Reader) (lines [][]byte, whole io.Reader, err error) {
 			break
 		}
 	}
-	return lines, whole, nil
+	return lines, whole, int64(len(head)) == most && len(lines) < sampleLines, nil
 }
 
 func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }

@@ -109,7 +109,7 @@ func FuzzReaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		all := readers()
 		readAll(t, all[int(which)%len(all)], data)
-		lines, _, err := sniff(bytes.NewReader(data))
+		lines, _, _, err := sniff(bytes.NewReader(data), sampleBytes)
 		if err != nil || len(lines) == 0 {
 			return
 		}

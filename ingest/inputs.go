@@ -58,8 +58,9 @@ func expand(patterns []string) (paths, warnings []string, err error) {
 		}
 		for _, m := range matches {
 			info, err := os.Stat(m)
-			if err != nil {
-				return nil, nil, inputError{m, err.Error()}
+			if err != nil { // a link to nowhere, or gone since
+				warnings = append(warnings, fmt.Sprintf("%s: %s, skipped", m, cause(err)))
+				continue
 			}
 			if !info.Mode().IsRegular() {
 				warnings = append(warnings, fmt.Sprintf("%s: %s, skipped", m, kindOfFile(info.Mode())))
@@ -69,6 +70,15 @@ func expand(patterns []string) (paths, warnings []string, err error) {
 		}
 	}
 	return paths, warnings, nil
+}
+
+// cause is an error without the operation and the path.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 func kindOfFile(mode fs.FileMode) string {

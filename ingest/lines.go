@@ -32,6 +32,9 @@ func (l *lineReader) next() ([]byte, error) {
 		if i := bytes.IndexByte(l.buf[l.start+searched:l.end], '\n'); i >= 0 {
 			line := l.buf[l.start : l.start+searched+i]
 			l.take(len(line) + 1)
+			if len(line) > maxLine {
+				return line[:1024], errLongLine
+			}
 			return trimCR(line), nil
 		}
 		searched = l.end - l.start

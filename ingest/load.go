@@ -112,10 +112,12 @@ type FileReport struct {
 	Reasons    []Count
 	Models     []Count
 	Unknown    []string // columns that the reader does not know
-	Missing    []string // canonical columns without any value: not measurable from this file
-	From, To   time.Time
-	Warnings   []string
-	CutShort   bool // compressed data ended too early; nothing of the file was loaded
+	Missing    []string // canonical columns without any value
+	// NotMeasurable lists the metrics, in report order, that no row of the file tells enough for.
+	NotMeasurable []string
+	From, To      time.Time
+	Warnings      []string
+	CutShort      bool // compressed data ended too early; nothing of the file was loaded
 }
 
 // LoadReport says what LoadFiles did.
@@ -319,6 +321,8 @@ func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
 	plan.hash, plan.bytes, plan.size, plan.format = src.sum(), src.bytes, src.size, before.format
 	old := src.marks[0]
 	switch {
+	case run.options.Format != FormatAuto && run.options.Format != before.format:
+		plan.status = FileReplaced // it was taken for another format, or is refused when it is read
 	case plan.hash == before.hash:
 		plan.status = FileUnchanged
 	case old.sum == before.hash && old.lineEnd && before.rejects == 0 && appends(before.format):
@@ -376,19 +380,19 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 		return openFailure(plan.path, err)
 	}
 	defer src.Close() //nolint:errcheck // only read
-	lines, whole, err := sniff(contextReader{ctx, src})
-	if err != nil {
+	f, whole, empty, err := recogniseStream(run.options.Format, contextReader{ctx, src})
+	var unknown formatError
+	switch {
+	case errors.As(err, &unknown):
+		return inputError{plan.path, unknown.reason}
+	case err != nil:
 		return fmt.Errorf("read %s: %w", plan.path, err)
 	}
 	report.Status = plan.status
-	if len(lines) == 0 {
+	if empty {
 		report.Status = FileEmpty
 		report.Warnings = append(report.Warnings, "the file is empty")
 		return nil
-	}
-	f, err := recognise(run.options.Format, lines)
-	if err != nil {
-		return inputError{plan.path, err.Error()}
 	}
 	report.Format = f.name
 	if run.options.DryRun && !f.parquet {
@@ -435,6 +439,9 @@ func (run *fileLoads) commit(ctx context.Context, plan filePlan, loader *Loader,
 	loader.sessionIsTrace = sessionIsTrace(report.Format)
 	_, err := loader.Commit()
 	report.Duplicates, report.Conflicts, report.Late = loader.found.removed, loader.found.conflicting, loader.late
+	if n := report.Conflicts; n > 0 {
+		report.Warnings = append(report.Warnings, fmt.Sprintf("%d duplicates differ from the row that was kept, which is the more complete or else the later one", n))
+	}
 	if loader.late > 0 {
 		report.Warnings = append(report.Warnings, fmt.Sprintf("%d rows came late: they belong to %s", loader.late, loader.lateDays))
 	}
@@ -453,6 +460,11 @@ func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, load
 	if err != nil {
 		return err
 	}
+	var unmet string
+	if err := loader.conn.QueryRowContext(loader.ctx, unmetQuery(loader.row.LoadID)).Scan(&unmet); err != nil {
+		return fmt.Errorf("read %s: %w", src.name, err)
+	}
+	report.NotMeasurable = strings.Fields(unmet)
 	run.fill(report, &tally, src, unknown, missing)
 	return nil
 }
@@ -468,7 +480,11 @@ func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, 
 		return fmt.Errorf("load %s: %w", plan.path, err)
 	}
 	run.fill(report, &sink.tally, src, unknown, sink.missingColumns())
+	report.NotMeasurable = unmetBy(sink.unmet)
 	report.Warnings = append(report.Warnings, priceWarnings(&sink.tally)...)
+	if n := sink.tally.unsorted; n > 0 {
+		report.Warnings = append(report.Warnings, fmt.Sprintf("%d rows stand so far out of the order of time that attempts of one request may count as requests of their own: sort the log by time", n))
+	}
 	if f.caveat != "" {
 		report.Warnings = append(report.Warnings, f.caveat)
 	}

@@ -209,6 +209,7 @@ func (m mapping) read(in io.Reader, from int64, sink *rowSink) ([]string, error)
 		err = rows.readJSON(in, from)
 	}
 	rows.folding.flush()
+	sink.tally.unsorted = rows.folding.unsorted
 	sink.flush()
 	if err == nil {
 		err = sink.err

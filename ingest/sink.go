@@ -39,6 +39,7 @@ type rowSink struct {
 	err   error // of write or keepReject; ends the reading
 
 	unseen []column[request] // columns without any value so far
+	unmet  []need            // of metrics that no row so far can be measured by
 }
 
 // fileTally counts what came out of a file.
@@ -51,11 +52,13 @@ type fileTally struct {
 
 	logged, booked experiment.NanoUSD // cost of the rows that log and price book both price
 	priced         int64              // rows whose cost came from the book
+
+	unsorted int64 // rows that came too late to be joined with other attempts of their request
 }
 
 func newRowSink(file string, c clock, write func(*experiment.Batch) error, reject func(rejected) error) *rowSink {
 	return &rowSink{
-		file: file, clock: c, write: write, keepReject: reject, unseen: requestColumns(),
+		file: file, clock: c, write: write, keepReject: reject, unseen: requestColumns(), unmet: needs(),
 		tally: fileTally{reasons: map[string]int64{}, models: map[string]int64{}},
 	}
 }
@@ -138,6 +141,12 @@ func (s *rowSink) count(r *experiment.Request) {
 		}
 		if seen {
 			s.unseen = append(s.unseen[:i], s.unseen[i+1:]...)
+			i--
+		}
+	}
+	for i := 0; i < len(s.unmet); i++ {
+		if s.unmet[i].met(r) {
+			s.unmet = append(s.unmet[:i], s.unmet[i+1:]...)
 			i--
 		}
 	}
