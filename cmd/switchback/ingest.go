@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"switchback/experiment"
 	"switchback/experiment/prices"
 	"switchback/ingest"
 )
@@ -115,6 +119,15 @@ func (j *job) ingest(ctx context.Context, s *ingestSettings, book *prices.Book, 
 	if store != nil {
 		err = errors.Join(err, store.Close())
 	}
+	if len(report.Files) > 0 { // also when one of them is refused
+		text := loadTable(report)
+		if s.dryRun {
+			text += "\n" + loadDetails(report)
+		}
+		if _, writeErr := fmt.Fprintln(j.p.stdout, text); writeErr != nil {
+			err = errors.Join(err, fmt.Errorf("write result: %w", writeErr))
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -122,24 +135,112 @@ func (j *job) ingest(ctx context.Context, s *ingestSettings, book *prices.Book, 
 	if s.dryRun {
 		j.outcome = "done: nothing loaded, as --dry-run asks"
 	}
-	if _, err := fmt.Fprintln(j.p.stdout, loadTable(report)); err != nil {
-		return fmt.Errorf("write result: %w", err)
+	return incompleteLoad(report, s)
+}
+
+// incompleteLoad is the error of a load that is not whole, or nil.
+func incompleteLoad(report ingest.LoadReport, s *ingestSettings) error {
+	code := exitIncomplete
+	if nothingLoaded(report) {
+		code = exitUsage
 	}
 	switch {
 	case report.CutShort:
-		return &ExitError{Code: exitIncomplete, Err: errors.New("load: a compressed file is cut short, nothing of it was loaded"), Hint: "load it again when it is whole"}
+		return &ExitError{Code: code, Err: errors.New("load: a compressed file is cut short, nothing of it was loaded"), Hint: "load it again when it is whole"}
 	case report.TooManyRejects:
-		return &ExitError{
-			Code: exitIncomplete,
-			Err:  fmt.Errorf("load: %s of %s lines cannot be read, more than --max-rejects %s allows", thousands(report.Rejects), thousands(report.Rows+report.Rejects), s.maxRejects),
-			Hint: "switchback query 'FROM rejects' shows them; the other lines are loaded",
+		hint := "switchback query 'FROM rejects' shows them; the other lines are loaded"
+		if s.dryRun {
+			hint = "without --dry-run they are kept in the table rejects"
 		}
+		return &ExitError{
+			Code: code,
+			Err:  fmt.Errorf("load: %s of %s lines cannot be read, more than --max-rejects %s allows", thousands(report.Rejects), thousands(report.Rows+report.Rejects), s.maxRejects),
+			Hint: hint,
+		}
+	case code == exitUsage:
+		return &ExitError{Code: code, Err: errors.New("load: no file holds a request"), Hint: "--dry-run tells what is in a file"}
 	}
 	return nil
 }
 
+// nothingLoaded tells that files with content gave no request.
+func nothingLoaded(report ingest.LoadReport) bool {
+	content := false
+	for _, f := range report.Files {
+		switch {
+		case f.Status == ingest.FileUnchanged || f.Rows > 0:
+			return false
+		case f.Status != ingest.FileEmpty && f.Rejects+f.Skipped > 0 || f.CutShort:
+			content = true
+		}
+	}
+	return content
+}
+
 // costUnits lists the units that a log's costs may be in.
 func costUnits() []string { return []string{ingest.CostUnitUSD, ingest.CostUnitCents} }
+
+// mostModels is how many models of a file are named.
+const mostModels = 10
+
+// loadDetails says what every file holds, and what can be measured from it.
+func loadDetails(report ingest.LoadReport) string {
+	var b strings.Builder
+	for _, f := range report.Files {
+		if f.Rows+f.Rejects == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s\n", f.Path)
+		detail := func(name, text string) { fmt.Fprintf(&b, "  %-15s %s\n", name, text) }
+		if f.Rows > 0 {
+			detail("from … to", f.From.Format(time.RFC3339Nano)+" … "+f.To.Format(time.RFC3339Nano))
+			detail("models", countsText(f.Models))
+			detail("measurable", idsText(f.NotMeasurable, false))
+			detail("not measurable", idsText(f.NotMeasurable, true))
+			detail("without a value", wordsText(f.Missing))
+		}
+		if len(f.Unknown) > 0 {
+			detail("unknown columns", wordsText(f.Unknown))
+		}
+		if f.Rejects > 0 {
+			detail("rejects", countsText(f.Reasons))
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func countsText(counts []ingest.Count) string {
+	var words []string
+	for _, c := range counts[:min(len(counts), mostModels)] {
+		name := c.Name
+		if name == "" {
+			name = "(unknown)"
+		}
+		words = append(words, name+" "+thousands(c.N))
+	}
+	if n := len(counts) - mostModels; n > 0 {
+		words = append(words, fmt.Sprintf("%d more", n))
+	}
+	return wordsText(words)
+}
+
+// idsText lists the metrics that are, or are not, among some.
+func idsText(some []string, among bool) string {
+	var ids []string
+	for _, m := range experiment.Metrics() {
+		if slices.Contains(some, m.ID) == among {
+			ids = append(ids, m.ID)
+		}
+	}
+	return wordsText(ids)
+}
+
+func wordsText(words []string) string {
+	if len(words) == 0 {
+		return "–"
+	}
+	return strings.Join(words, ", ")
+}
 
 // loadTable says what became of every file.
 func loadTable(report ingest.LoadReport) string {

@@ -110,6 +110,9 @@ func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []str
 		for _, r := range f.Reasons {
 			j.log.Warn("rejected lines", "file", f.Path, "reason", r.Name, "lines", r.N)
 		}
+		if f.Status == ingest.FileUnchanged && f.Reason != "" {
+			j.log.Info(f.Reason+" before", "file", f.Path)
+		}
 		if f.CutShort {
 			j.log.Warn("file is cut short, nothing of it was loaded", "file", f.Path)
 		}
