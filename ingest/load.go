@@ -133,7 +133,7 @@ type LoadReport struct {
 
 // LoadFiles loads logs into a store, each file in one transaction and exactly once: a file that was loaded is
 // skipped, of a grown one only the new part is loaded, and the rows of a changed one are replaced. Patterns are
-// paths, globs or "-". The error wraps ErrInput when a file is missing or refused; the report still tells of
+// paths, globs or "-". The error wraps ErrInput when a file is missing, which loads nothing, or refused; the report still tells of
 // the others. store may be nil with DryRun.
 func LoadFiles(ctx context.Context, store *Store, patterns []string, o LoadOptions) (LoadReport, error) {
 	if err := o.Validate(); err != nil {

@@ -46,6 +46,9 @@ func TestNotMeasurableIsWhatTheAnalysisDoesNotFind(t *testing.T) {
 		if err := s.db.QueryRow(unmetQuery("1")).Scan(&found); err != nil {
 			t.Fatalf("%s: %v", e.Name(), err)
 		}
+		if name := report.Files[0].Format; name == "portkey" && !slices.Contains(report.Files[0].NotMeasurable, "hit_429") {
+			t.Errorf("%s says that it can tell 429s, from cache hits", name)
+		}
 		if diff := cmp.Diff(strings.Fields(found), report.Files[0].NotMeasurable); diff != "" {
 			t.Errorf("%s: by the analysis -, by the reader +:\n%s", e.Name(), diff)
 		}

@@ -144,7 +144,7 @@ func (s *rowSink) count(r *experiment.Request) {
 			i--
 		}
 	}
-	for i := 0; i < len(s.unmet); i++ {
+	for i := 0; i < len(s.unmet) && r.Status != experiment.StatusGatewayCache; i++ { // the analysis leaves cache hits out
 		if s.unmet[i].met(r) {
 			s.unmet = append(s.unmet[:i], s.unmet[i+1:]...)
 			i--
