@@ -75,13 +75,18 @@ func (c *canonicalRows) set(r *request, i int, text []byte) (reason string) {
 		return ""
 	}
 	v, state := parseKind(col.kind, text)
+	setParsed(r, col, v, state)
+	return ""
+}
+
+// setParsed gives a row a value that was read; one that could not be read leaves a mark.
+func setParsed(r *request, col *column[request], v int64, state parsed) {
 	switch state {
 	case parsedValue:
 		col.set(r, v)
 	case parsedBad:
 		r.Quality |= experiment.QualityBadValue
 	}
-	return ""
 }
 
 func parseKind(kind columnKind, text []byte) (int64, parsed) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,36 +44,10 @@ func (o LoadOptions) Validate() error {
 	if o.CostUnit != "" && o.CostUnit != CostUnitUSD && o.CostUnit != CostUnitCents {
 		return fmt.Errorf("cost unit %q is neither %s nor %s", o.CostUnit, CostUnitUSD, CostUnitCents)
 	}
-	_, err := parseLimit(o.MaxRejects)
-	return err
-}
-
-// rejectLimit is a count or a share of lines.
-type rejectLimit struct {
-	count int64
-	share float64
-}
-
-func parseLimit(text string) (rejectLimit, error) {
-	if share, ok := strings.CutSuffix(text, "%"); ok {
-		v, err := strconv.ParseFloat(share, 64)
-		if err != nil || !(v >= 0 && v <= 100) {
-			return rejectLimit{}, fmt.Errorf("most rejects: %q is not a share between 0%% and 100%%", text)
-		}
-		return rejectLimit{share: v / 100}, nil
+	if _, err := ParseRejectLimit(o.MaxRejects); err != nil {
+		return fmt.Errorf("most rejects: %w", err)
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return rejectLimit{}, fmt.Errorf("most rejects: %q is neither a count nor a share such as 0.1%%", text)
-	}
-	return rejectLimit{count: n, share: -1}, nil
-}
-
-func (l rejectLimit) exceeded(rejects, lines int64) bool {
-	if l.share >= 0 {
-		return float64(rejects) > l.share*float64(lines)
-	}
-	return rejects > l.count
+	return nil
 }
 
 // Progress says how far a load is.
@@ -149,8 +122,11 @@ func LoadFiles(ctx context.Context, store *Store, patterns []string, o LoadOptio
 	if err != nil {
 		return report, err
 	}
-	limit, _ := parseLimit(o.MaxRejects)
-	report.TooManyRejects = limit.exceeded(report.Rejects, report.Rows+report.Rejects)
+	limit, err := ParseRejectLimit(o.MaxRejects)
+	if err != nil {
+		return report, err
+	}
+	report.TooManyRejects = limit.Exceeded(report.Rejects, report.Lines())
 	return report, errors.Join(refused...)
 }
 
@@ -185,6 +161,15 @@ func (run *fileLoads) all(ctx context.Context, paths []string, report *LoadRepor
 		}
 	}
 	return refused, nil
+}
+
+// Lines counts what was read: requests, rejects, and records that are no requests.
+func (r *LoadReport) Lines() int64 {
+	lines := r.Rows + r.Rejects
+	for _, f := range r.Files {
+		lines += f.Skipped
+	}
+	return lines
 }
 
 func (r *LoadReport) add(f FileReport) {

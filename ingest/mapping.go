@@ -466,12 +466,7 @@ func (c *mappedRows) setUnit(r *request, place int, u unit, v node) (reason stri
 		}
 		return c.set(r, place, v.text)
 	}
-	switch state {
-	case parsedValue:
-		col.set(r, value)
-	case parsedBad:
-		r.Quality |= experiment.QualityBadValue
-	}
+	setParsed(r, col, value, state)
 	return ""
 }
 

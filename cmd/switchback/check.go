@@ -1,15 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"switchback/experiment"
+	"switchback/ingest"
 	"switchback/router"
 )
 
@@ -139,7 +138,7 @@ func (p *problems) logs(c *config, formats []string) {
 	if c.Logs.CostUnit != "" {
 		p.oneOf("logs.cost_unit", c.Logs.CostUnit, costUnits())
 	}
-	if _, err := parseMaxRejects(c.Logs.MaxRejects); err != nil {
+	if _, err := ingest.ParseRejectLimit(c.Logs.MaxRejects); err != nil {
 		p.add("logs.max_rejects", `write a share such as "0.1%" or a count such as "20"`, "%v", err)
 	}
 	if !c.scheduleIsFile() {
@@ -242,34 +241,4 @@ func (c *config) arms() experiment.Arms {
 // scheduleIsFile reports whether design.schedule names a file.
 func (c *config) scheduleIsFile() bool {
 	return c.Design.Schedule != "" && c.Design.Schedule != scheduleDrawn && c.Design.Schedule != scheduleLabels
-}
-
-// maxRejects is how many lines of the input may be unreadable before the result counts as incomplete.
-type maxRejects struct {
-	share float64 // of all lines, when count is negative
-	count int64
-}
-
-// parseMaxRejects reads a share such as "0.1%" or a count such as "20".
-func parseMaxRejects(text string) (maxRejects, error) {
-	if number, isShare := strings.CutSuffix(text, "%"); isShare {
-		percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(percent >= 0 && percent <= 100) {
-			return maxRejects{}, fmt.Errorf("%q is not a share from 0%% to 100%%", text)
-		}
-		return maxRejects{share: percent / 100, count: -1}, nil
-	}
-	count, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || count < 0 {
-		return maxRejects{}, errors.New(strconv.Quote(text) + " is neither a share nor a count")
-	}
-	return maxRejects{count: count}, nil
-}
-
-// exceeded reports whether rejects of all lines are more than allowed.
-func (m maxRejects) exceeded(rejects, lines int64) bool {
-	if m.count >= 0 {
-		return rejects > m.count
-	}
-	return float64(rejects) > m.share*float64(lines)
 }

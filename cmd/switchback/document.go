@@ -224,7 +224,7 @@ func (c *config) lacks(h reports.Health, f facts) []stats.Warning {
 		rejects += file.Rejects
 		lines += file.Rows + file.Rejects + file.Skipped
 	}
-	if limit, err := parseMaxRejects(c.Logs.MaxRejects); err == nil && limit.exceeded(rejects, lines) {
+	if limit, err := ingest.ParseRejectLimit(c.Logs.MaxRejects); err == nil && limit.Exceeded(rejects, lines) {
 		add(codeUnread, "%s of %s lines cannot be read, more than --max-rejects %s allows", thousands(rejects), thousands(lines), c.Logs.MaxRejects)
 	}
 	return lacks

@@ -56,7 +56,7 @@ func (p *process) ingestCommand() command {
 					return err
 				}
 			}
-			if _, err := parseMaxRejects(s.maxRejects); err != nil {
+			if _, err := ingest.ParseRejectLimit(s.maxRejects); err != nil {
 				return usageError(`write a share such as "0.1%" or a count such as "20"`, "--max-rejects: %w", err)
 			}
 			c, err := s.load(fs, knownNames())
@@ -154,7 +154,7 @@ func incompleteLoad(report ingest.LoadReport, s *ingestSettings) error {
 		}
 		return &ExitError{
 			Code: code,
-			Err:  fmt.Errorf("load: %s of %s lines cannot be read, more than --max-rejects %s allows", thousands(report.Rejects), thousands(report.Rows+report.Rejects), s.maxRejects),
+			Err:  fmt.Errorf("load: %s of %s lines cannot be read, more than --max-rejects %s allows", thousands(report.Rejects), thousands(report.Lines()), s.maxRejects),
 			Hint: hint,
 		}
 	case code == exitUsage:
