@@ -441,7 +441,7 @@ func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, load
 	if _, err := io.Copy(io.Discard, in); err != nil { // for the hash
 		return fmt.Errorf("read %s: %w", src.name, err)
 	}
-	tally, unknown, missing, err := loadParquet(loader, plan.path, newClock(run.options.Now))
+	tally, unknown, missing, err := loadParquet(loader, plan.path, newClock(run.options.Now), run.options.Prices)
 	if err != nil {
 		return err
 	}
@@ -451,6 +451,7 @@ func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, load
 	}
 	report.NotMeasurable = strings.Fields(unmet)
 	run.fill(report, &tally, src, unknown, missing)
+	report.Warnings = append(report.Warnings, priceWarnings(&tally)...)
 	return nil
 }
 

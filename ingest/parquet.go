@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"switchback/experiment"
+	"switchback/experiment/prices"
 )
 
 // parquetMagic is what Parquet files begin with.
@@ -26,8 +27,8 @@ func (p parquetColumn) isText() bool  { return p.typ == sqlText }
 
 // loadParquet inserts the rows of a canonical Parquet file into the loader's transaction, and its rejects. It
 // returns what the file held and the names of columns that are not canonical.
-func loadParquet(l *Loader, path string, c clock) (fileTally, []string, []string, error) {
-	p := parquetLoad{loader: l, from: "read_parquet(" + quote(globSafe(path)) + ", file_row_number = true)", clock: c}
+func loadParquet(l *Loader, path string, c clock, book *prices.Book) (fileTally, []string, []string, error) {
+	p := parquetLoad{loader: l, from: "read_parquet(" + quote(globSafe(path)) + ", file_row_number = true)", clock: c, prices: book}
 	unknown, err := p.describe(path)
 	if err != nil {
 		return fileTally{}, nil, nil, err
@@ -49,6 +50,7 @@ type parquetLoad struct {
 	loader  *Loader
 	from    string
 	clock   clock
+	prices  *prices.Book
 	columns map[string]parquetColumn
 }
 
@@ -150,6 +152,9 @@ func (p *parquetLoad) run(path string) (fileTally, []string, error) {
 		return t, nil, err
 	}
 	if t.rows, err = result.RowsAffected(); err != nil {
+		return t, nil, err
+	}
+	if err := priceLoaded(p.loader, p.prices, &t); err != nil {
 		return t, nil, err
 	}
 	missing, err := p.count(&t)
