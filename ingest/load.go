@@ -460,7 +460,7 @@ func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, 
 	write func(*experiment.Batch) error, reject func(rejected) error,
 ) error {
 	sink := newRowSink(plan.path, newClock(run.options.Now), run.withProgress(src, write), reject)
-	sink.costUnit, sink.prices = run.options.CostUnit, run.options.Prices
+	sink.costUnit, sink.prices.book = run.options.CostUnit, run.options.Prices
 	unknown, err := f.read(in, plan.from, sink)
 	if err != nil {
 		return fmt.Errorf("load %s: %w", plan.path, err)

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"sort"
+	"strings"
 	"time"
 
 	"switchback/experiment"
@@ -30,7 +31,7 @@ type rowSink struct {
 	file       string
 	clock      clock
 	costUnit   string // CostUnitUSD, CostUnitCents or "" for what the format says
-	prices     *prices.Book
+	prices     priceMemo
 	write      func(*experiment.Batch) error
 	keepReject func(rejected) error
 
@@ -92,10 +93,10 @@ func (s *rowSink) keep(line int64, text []byte) {
 // not say how much of the input was cached, a list price would be too high by an amount that depends on the arm:
 // such rows stay without a cost.
 func (s *rowSink) price(r *experiment.Request) {
-	if s.prices == nil || r.Provider == "" || !r.InputTokens.Known || !r.CachedTokens.Known || !r.OutputTokens.Known || r.Quality&experiment.QualityCachedOverInput != 0 {
+	if s.prices.book == nil || r.Provider == "" || !r.InputTokens.Known || !r.CachedTokens.Known || !r.OutputTokens.Known || r.Quality&experiment.QualityCachedOverInput != 0 {
 		return
 	}
-	price, ok := s.prices.Lookup(r.Provider, r.Model, r.TS.Time())
+	price, ok := s.prices.lookup(r)
 	if !ok {
 		return
 	}
@@ -107,6 +108,42 @@ func (s *rowSink) price(r *experiment.Request) {
 	}
 	r.Cost, r.CostSource = experiment.Some(cost), experiment.CostBook
 	s.tally.priced++
+}
+
+// priceMemo remembers what a price book answered: the rows of a log ask for few prices, and a book takes longer to
+// answer than a row to read.
+type priceMemo struct {
+	book  *prices.Book
+	known map[priceKey]priceAnswer
+}
+
+// priceKey is an offer on a day. Prices change at midnight.
+type priceKey struct {
+	provider, model string
+	day             int64
+}
+
+type priceAnswer struct {
+	price prices.Price
+	ok    bool
+}
+
+// mostPrices bounds the memory for a log of made-up names.
+const mostPrices = 1 << 14
+
+func (m *priceMemo) lookup(r *experiment.Request) (prices.Price, bool) {
+	key := priceKey{r.Provider, r.Model, int64(r.TS) / int64(24*time.Hour/time.Microsecond)}
+	if a, ok := m.known[key]; ok {
+		return a.price, a.ok
+	}
+	if m.known == nil || len(m.known) >= mostPrices {
+		m.known = map[priceKey]priceAnswer{}
+	}
+	var a priceAnswer
+	a.price, a.ok = m.book.Lookup(r.Provider, r.Model, r.TS.Time())
+	key.provider, key.model = strings.Clone(key.provider), strings.Clone(key.model)
+	m.known[key] = a
+	return a.price, a.ok
 }
 
 func (s *rowSink) missing(r *experiment.Request) string {

@@ -118,13 +118,13 @@ func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []str
 		}
 	}
 	if errors.Is(err, ingest.ErrInput) {
-		return report, inputErrors(err)
+		return report, inputErrors(err, j.record.Command)
 	}
 	return report, err
 }
 
 // inputErrors makes a usage error of each file that is missing or refused.
-func inputErrors(err error) error {
+func inputErrors(err error, command string) error {
 	parts := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		parts = joined.Unwrap()
@@ -132,7 +132,7 @@ func inputErrors(err error) error {
 	var errs manyErrors
 	for _, part := range parts {
 		hint := ""
-		if text := part.Error(); strings.Contains(text, "no such file") || strings.Contains(text, "no file matches") {
+		if text := part.Error(); command != "ingest" && (strings.Contains(text, "no such file") || strings.Contains(text, "no file matches")) {
 			hint = "names and patterns in a configuration are relative to its folder"
 		}
 		errs = append(errs, usageError(hint, "%w", part))
