@@ -29,7 +29,7 @@ failed,2026-11-02T00:00:04Z,a/b,,,100,,error,
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // in memory
+	defer s.Close()
 	start := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
 	if got, err := s.Recorded(t.Context(), start, start.Add(24*time.Hour)); err != nil || !cmp.Equal(got, Recorded{}) {
 		t.Errorf("an empty store gives %+v, %v", got, err)
