@@ -137,3 +137,21 @@ func TestReportNeverClaimsNoEffect(t *testing.T) {
 		}
 	}
 }
+
+// Marks of one row stay apart: the first and the second note together would otherwise read as the twelfth.
+func TestMarksStayApart(t *testing.T) {
+	var notes footnotes
+	for _, row := range []struct {
+		codes []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"few_events"}, "¹"},
+		{[]string{"not_finite", "few_events"}, "¹,²"},
+		{[]string{"too_few_pairs"}, "³"},
+	} {
+		if got := notes.marks(row.codes); got != row.want {
+			t.Errorf("the marks of %v are %q; want %q", row.codes, got, row.want)
+		}
+	}
+}

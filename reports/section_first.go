@@ -3,6 +3,7 @@ package reports
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"switchback/stats"
 )
@@ -266,18 +267,24 @@ func effectCells(doc Document, r shownRow) (difference, interval text) {
 // footnotes are the warning codes explained below a table, in the order of their marks.
 type footnotes []string
 
-// marks returns the marks of a row's warnings; codes that are new get the next mark.
+// marks returns the marks of a row's warnings, in order and with commas, as two of them in a row would read as a number above
+// nine; codes that are new get the next mark.
 func (f *footnotes) marks(codes []string) string {
-	marks := ""
+	var at []int
 	for _, c := range codes {
-		at := slices.Index(*f, c)
-		if at < 0 {
+		i := slices.Index(*f, c)
+		if i < 0 {
+			i = len(*f)
 			*f = append(*f, c)
-			at = len(*f) - 1
 		}
-		marks += superscript(at + 1)
+		at = append(at, i)
 	}
-	return marks
+	slices.Sort(at)
+	var marks []string
+	for _, i := range at {
+		marks = append(marks, superscript(i+1))
+	}
+	return strings.Join(marks, ",")
 }
 
 func (f footnotes) items() []text {

@@ -22,7 +22,7 @@ func warningWords(code string) string {
 	case "zero_level":
 		return "one arm's total is zero, so there is no ratio to estimate."
 	case "not_finite":
-		return "the estimate is not a finite number, most often because too many requests failed for the quantile to exist."
+		return "the estimate or an end of its interval is not a finite number: too many requests failed for the quantile to exist, or an arm's total can be zero."
 	case "undefined_replicates":
 		return "some replicates of the bootstrap had no value; the interval is left out when they are more than 1%."
 	case "few_rows":
