@@ -57,6 +57,9 @@ func (p *process) analyzeCommand() command {
 }
 
 func (j *job) analyze(ctx context.Context, store *ingest.Store, s *settings, command string) (reports.Document, error) {
+	if err := j.refuseOthers(ctx, store); err != nil {
+		return reports.Document{}, err
+	}
 	plan, err := j.schedule(ctx, store)
 	if err != nil {
 		return reports.Document{}, err
@@ -81,6 +84,20 @@ func (j *job) analyze(ctx context.Context, store *ingest.Store, s *settings, com
 		return doc, err
 	}
 	return doc, j.out.writePlan(plan)
+}
+
+// refuseOthers refuses rows that are not of the configured experiment, before its plan is written over theirs. Logs whose
+// rows carry their arm, such as those of drive, are checked against the plan later.
+func (j *job) refuseOthers(ctx context.Context, store *ingest.Store) error {
+	if !j.config.simulated() {
+		return refuseRowsOf(ctx, store, "file = '"+ingest.DriveFile+"'", "a simulated experiment")
+	}
+	n, err := scalar(ctx, store, "SELECT count(*) FROM requests WHERE arm_logged IS NULL AND source <> '"+ingest.SourceDrive+"'")
+	if err != nil || n == "0" {
+		return err
+	}
+	return usageError("name the experiment of these logs with --config",
+		"%s: %s rows of request logs without an arm; the plan of a simulated experiment is not theirs", store.Path(), n)
 }
 
 // factsBefore returns what the saved run of a date says of its rows, which are the same.

@@ -165,12 +165,16 @@ func (s *settings) override(c *config, f *pflag.Flag) (key string, err error) {
 			return "", usageError("leave it out", "%s: only a simulated experiment is thinned, and this one reads logs", setBy(f))
 		}
 		c.Workload.Requests, key = s.requests, "workload.requests"
+	case "date":
+		_, err = parseDate(f.Name, s.date)
+	case "since", "until":
+		_, err = parseInstant(f.Name, f.Value.String())
 	case "max-rejects":
 		if !c.simulated() {
 			c.Logs.MaxRejects, key = s.maxRejects, "logs.max_rejects"
 		}
 	}
-	return key, nil
+	return key, err
 }
 
 // parseInstant reads a date, which is its UTC midnight, or an RFC 3339 instant.
