@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"switchback/experiment"
+	"switchback/experiment/prices"
 	"switchback/ingest"
 )
 
@@ -386,11 +387,16 @@ func TestReadmeNumbersAreTrue(t *testing.T) {
 	}
 }
 
-// TestLogsShownAreReadable loads every log that the page of the log format shows.
+// TestLogsShownAreReadable loads every log and price list that the page of the log format shows.
 func TestLogsShownAreReadable(t *testing.T) {
 	blocks, _ := fences(readDocument(t, "docs/log-format.md"))
 	n := 0
 	for _, f := range blocks {
+		if f.info == "csv prices" {
+			if _, err := prices.Read(strings.NewReader(strings.Join(f.lines, "\n")), "docs/log-format.md"); err != nil {
+				t.Errorf("price list of line %d: %v", f.line, err)
+			}
+		}
 		if f.info != "csv" {
 			continue
 		}
