@@ -24,6 +24,12 @@ type PlanReport struct {
 // ApplyPlan writes the schedule to `blocks` and gives every row the arm, block and burn-in mark that follow
 // from its arrival. Rows that agree already, such as those of the drive, are not written again.
 func (s *Store) ApplyPlan(ctx context.Context, plan experiment.Plan) (PlanReport, error) {
+	return s.ApplyPlanIf(ctx, plan, func(PlanReport) error { return nil })
+}
+
+// ApplyPlanIf is ApplyPlan unless accept, which is shown what would be done, returns an error. Then nothing is
+// written, and the report and that very error are returned.
+func (s *Store) ApplyPlanIf(ctx context.Context, plan experiment.Plan, accept func(PlanReport) error) (PlanReport, error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return PlanReport{}, err
@@ -32,36 +38,47 @@ func (s *Store) ApplyPlan(ctx context.Context, plan experiment.Plan) (PlanReport
 	if _, err := conn.ExecContext(ctx, "BEGIN TRANSACTION"); err != nil {
 		return PlanReport{}, err
 	}
-	report, err := applyPlan(ctx, conn, plan)
+	rollback := func() { conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") } //nolint:errcheck // an earlier error counts
+	report, labels, err := planLabels(ctx, conn, plan)
+	if err == nil {
+		if refused := accept(report); refused != nil {
+			rollback()
+			return report, refused
+		}
+		err = applyLabels(ctx, conn, plan, labels, report)
+	}
 	if err == nil {
 		_, err = conn.ExecContext(ctx, "COMMIT")
 	}
 	if err != nil {
-		conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") //nolint:errcheck // the first error counts
+		rollback()
 		return PlanReport{}, fmt.Errorf("apply schedule: %w", err)
 	}
 	return report, nil
 }
 
-func applyPlan(ctx context.Context, conn *sql.Conn, plan experiment.Plan) (PlanReport, error) {
-	if err := writeBlocks(ctx, conn, plan.Blocks); err != nil {
-		return PlanReport{}, err
-	}
+// planLabels says what the plan would do to the rows.
+func planLabels(ctx context.Context, conn *sql.Conn, plan experiment.Plan) (PlanReport, labelling, error) {
 	labels, err := makeLabels(ctx, conn, plan)
 	if err != nil {
-		return PlanReport{}, err
+		return PlanReport{}, labels, err
 	}
 	report, err := labels.check(ctx, conn)
-	if err != nil {
-		return PlanReport{}, err
+	return report, labels, err
+}
+
+// applyLabels writes the blocks, and the rows that change.
+func applyLabels(ctx context.Context, conn *sql.Conn, plan experiment.Plan, labels labelling, report PlanReport) error {
+	if err := writeBlocks(ctx, conn, plan.Blocks); err != nil {
+		return err
 	}
 	if report.Updated > 0 {
 		if err := labels.update(ctx, conn); err != nil {
-			return PlanReport{}, err
+			return err
 		}
 	}
-	_, err = conn.ExecContext(ctx, "DROP TABLE temp.labels")
-	return report, err
+	_, err := conn.ExecContext(ctx, "DROP TABLE temp.labels")
+	return err
 }
 
 func writeBlocks(ctx context.Context, conn *sql.Conn, blocks []experiment.Block) error {

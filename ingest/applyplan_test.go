@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,17 @@ func TestApplyPlan(t *testing.T) {
 	}
 	if got := scalar(t, s, labels); got != "0 - - - 0, 1 a routing-cost true 0, 2 a routing-cost true 0, 3 a routing-cost false 512, 4 a routing-cost false 1024, 5 b price true 0, 6 - routing-cost - 0" {
 		t.Errorf("rows after the swap:\n%s", got)
+	}
+	// A schedule that is refused changes nothing.
+	before, refusal := scalar(t, s, labels), errors.New("refused")
+	if report, err = s.ApplyPlanIf(ctx, twoBlocks(), func(PlanReport) error { return refusal }); !errors.Is(err, refusal) || report.Updated == 0 {
+		t.Errorf("refused: %+v, %v", report, err)
+	}
+	if got := scalar(t, s, labels); got != before {
+		t.Errorf("rows after a refusal:\n%s", got)
+	}
+	if got := scalar(t, s, "SELECT string_agg(arm, ' ' ORDER BY starts) FROM blocks"); got != testArms.Treatment+" "+testArms.Control {
+		t.Errorf("blocks after a refusal: %s", got)
 	}
 	// A shorter schedule takes its mark off the rows it no longer covers.
 	short := twoBlocks()

@@ -67,7 +67,7 @@ func (j *job) reportLogs(ctx context.Context, store *ingest.Store, book *prices.
 	}
 	if former, ok := j.alreadyDone(s); ok && len(short) == 0 {
 		r.done = &former
-		_, err := store.ApplyPlan(ctx, r.plan) // a run on another schedule may have failed since, after it labelled the rows
+		_, err := store.ApplyPlan(ctx, r.plan) // analyze may have labelled the rows by another schedule since
 		return r, err
 	}
 	r.doc, err = j.conclude(ctx, store, r.plan, w, command, facts{short: short})

@@ -97,13 +97,10 @@ func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment
 	e := estimates{plan: plan, window: w}
 	err := j.stage("apply plan", "rows", func(*stage) (int64, error) {
 		var err error
-		e.applied, err = store.ApplyPlan(ctx, plan)
+		e.applied, err = store.ApplyPlanIf(ctx, plan, j.acceptPlan)
 		return e.applied.Rows, err
 	})
 	if err != nil {
-		return e, err
-	}
-	if err := j.checkLabels(e.applied); err != nil {
 		return e, err
 	}
 	rows := ingest.Window{Since: w.since, Until: w.until, Arms: plan.Arms}
@@ -157,8 +154,15 @@ func daysOf(plan experiment.Plan) int {
 // maxMismatch is the share of rows whose own label may disagree with the schedule.
 const maxMismatch = 0.01
 
-// checkLabels refuses a schedule that is not the one that the rows were labelled by.
-func (j *job) checkLabels(p ingest.PlanReport) error {
+// acceptPlan refuses a schedule that no row falls into, or that is not the one that the rows were labelled by.
+func (j *job) acceptPlan(p ingest.PlanReport) error {
+	if p.Rows > 0 && p.Outside == p.Rows {
+		return &ExitError{
+			Code: exitFailed,
+			Err:  fmt.Errorf("apply plan: no row in the schedule; %s rows lie outside", thousands(p.Rows)),
+			Hint: "check the schedule and whether the log's times are UTC",
+		}
+	}
 	if p.Labelled == 0 || float64(p.Mismatches) <= maxMismatch*float64(p.Labelled) {
 		return nil
 	}
