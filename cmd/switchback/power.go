@@ -90,8 +90,9 @@ func (s *powerSettings) answer(ctx context.Context, args []string) (reports.Powe
 		return reports.Power{}, err
 	}
 	design := stats.PowerDesign{Alpha: 1 - s.confidence, Power: s.power}
-	if err := design.Validate(); err != nil {
-		return reports.Power{}, usageError("--confidence and --power lie between 0 and 1, and --power is above 1 − --confidence", "%w", err)
+	if design.Validate() != nil {
+		return reports.Power{}, usageError("both lie between 0 and 1, and --power is above 1 − --confidence",
+			"--power %v with --confidence %v: cannot be planned for", s.power, s.confidence)
 	}
 	if len(s.days) == 0 {
 		return reports.Power{}, usageError("such as 7,14,28", "--days: names no length")
