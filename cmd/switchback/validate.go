@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -19,6 +19,7 @@ import (
 	"switchback/experiment"
 	"switchback/ingest"
 	"switchback/reports"
+	"switchback/stats"
 )
 
 // validateSettings are the flags of validate beside the common ones.
@@ -57,7 +58,7 @@ func (p *process) validateCommand() command {
 	fs.IntVar(&s.threads, "threads", 0, "`number` of experiments at a time; never changes a result (default all processors)")
 	fs.StringVar(&s.memory, "memory", "", "memory limit of each of DuckDB's stores, a `size` such as 2GB (default 1GiB)")
 	fs.StringVar(&s.format, "format", "markdown", "markdown or json, a `word`")
-	fs.StringVar(&s.write, "write", "", "write validation.md and validation.json into a `folder` instead")
+	fs.StringVar(&s.write, "write", "", "write validation.md and validation.json into a `folder` instead; the same command goes on there after an interruption")
 	s.logFlags(fs)
 	return command{
 		use:   "validate",
@@ -74,11 +75,7 @@ func (p *process) validateCommand() command {
 			if err != nil {
 				return err
 			}
-			result, err := p.validate(ctx, v, &s.settings, commandLine("validate", fs))
-			if err != nil {
-				return err
-			}
-			return p.writeValidation(result, &s)
+			return p.validateAndWrite(ctx, v, &s, commandLine("validate", fs))
 		},
 	}
 }
@@ -164,26 +161,97 @@ func newValidation(c config, experiments, abTests, models, replicates int) (*val
 	return v, nil
 }
 
-// validate runs the experiments side by side and counts.
-func (p *process) validate(ctx context.Context, v *validation, s *settings, command string) (reports.Validation, error) {
+// validateAndWrite keeps the finished experiments beside the files of the result until these are written. A result that
+// is printed keeps none.
+func (p *process) validateAndWrite(ctx context.Context, v *validation, s *validateSettings, command string) (err error) {
+	if s.write == "" {
+		result, err := p.validate(ctx, v, &s.settings, command, nil, nil)
+		if err != nil {
+			return err
+		}
+		return p.writeValidation(result, s)
+	}
+	fingerprint, err := v.fingerprint()
+	if err != nil {
+		return err
+	}
+	kept, finished, err := keepTrials(s.write, keptHead{fingerprint, command})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kept.close()) }()
+	result, err := p.validate(ctx, v, &s.settings, command, kept, finished)
+	if errors.Is(err, context.Canceled) {
+		return &ExitError{Code: exitInterrupted, Err: err, Hint: "the same command goes on where this one was: finished experiments are in " + kept.path}
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.writeValidation(result, s); err != nil {
+		return err
+	}
+	return kept.remove()
+}
+
+// fingerprint hashes what an experiment follows from beside its number: not how many there are.
+func (v *validation) fingerprint() (string, error) {
+	program, err := thisProgram().identity()
+	if err != nil {
+		return "", err
+	}
+	options := v.options
+	options.Threads = 1
+	text, err := json.Marshal(struct {
+		Program, Config string
+		Options         stats.Options
+		BurnIns         []time.Duration
+		Metrics         []stats.Metric
+	}{program, v.config.hash(), options, v.burnIns, v.metrics})
+	if err != nil {
+		return "", fmt.Errorf("hash settings: %w", err)
+	}
+	return hashBytes(text), nil
+}
+
+// validate runs the experiments that are not among the finished ones side by side, and counts all. kept is nil when
+// nothing is to be kept.
+func (p *process) validate(ctx context.Context, v *validation, s *settings, command string, kept *keptTrials, finished map[int]trial) (reports.Validation, error) {
 	shown, log := p.newProgress(s)
 	threads := v.config.Threads
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	trials := make([]trial, v.experiments)
+	var open []int
+	for i := range trials {
+		earlier, ok := finished[i]
+		if ok && v.complete(i, earlier) {
+			trials[i] = earlier
+		} else {
+			open = append(open, i)
+		}
+	}
+	if n := len(trials) - len(open); n > 0 {
+		log.Info("validate goes on", "experiments", n, "of", len(trials), "kept", kept.path)
+	}
 	display := shown.begin("validate", "experiments")
-	display.set(0, int64(len(trials)))
 	var done atomic.Int64
+	done.Store(int64(len(trials) - len(open)))
+	display.set(done.Load(), int64(len(trials)))
 	group, inside := errgroup.WithContext(ctx)
 	group.SetLimit(threads)
-	for i := range trials {
+	for _, i := range open {
 		group.Go(func() (err error) {
 			if err := inside.Err(); err != nil {
 				return err
 			}
 			if trials[i], err = v.run(inside, i); err != nil {
 				return fmt.Errorf("validate: experiment with seed %d: %w", v.config.Seed+uint64(i), err)
+			}
+			if kept != nil {
+				if err := kept.add(i, trials[i]); err != nil {
+					return err
+				}
 			}
 			display.set(done.Add(1), int64(len(trials)))
 			return nil
@@ -198,6 +266,26 @@ func (p *process) validate(ctx context.Context, v *validation, s *settings, comm
 	return v.result(trials, command), nil
 }
 
+// complete says whether a kept experiment is what the one with this number finds now.
+func (v *validation) complete(number int, t trial) bool {
+	rows := [][]finding{t.Truth, t.Same[0], t.Same[1]}
+	rows = append(rows, t.ByBurnIn...)
+	for _, naive := range t.Naive {
+		if (naive != nil) != (number < v.abTests) {
+			return false
+		}
+		if naive != nil {
+			rows = append(rows, naive)
+		}
+	}
+	for _, r := range rows {
+		if len(r) != len(v.metrics) {
+			return false
+		}
+	}
+	return len(t.ByBurnIn) == len(v.burnIns)
+}
+
 // result puts the counts of all metrics together.
 func (v *validation) result(trials []trial, command string) reports.Validation {
 	c := v.config
@@ -210,7 +298,7 @@ func (v *validation) result(trials []trial, command string) reports.Validation {
 		Weights: v.options.Weights, Command: command, Version: thisProgram().label(),
 	}
 	for i := range trials {
-		r.Requests += trials[i].requests
+		r.Requests += trials[i].Requests
 	}
 	for m := range v.metrics {
 		r.Metrics = append(r.Metrics, v.tally(trials, m))
@@ -245,9 +333,6 @@ func (p *process) writeValidation(v reports.Validation, s *validateSettings) err
 			}
 		}
 		return nil
-	}
-	if err := os.MkdirAll(s.write, 0o755); err != nil {
-		return fmt.Errorf("write validation: %w", err)
 	}
 	for _, f := range files {
 		path := filepath.Join(s.write, f.Name)

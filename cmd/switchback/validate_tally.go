@@ -23,10 +23,10 @@ func otherKinds() []string {
 func (v *validation) tally(trials []trial, metric int) reports.MetricValidation {
 	truths := make([]float64, len(trials))
 	for i := range trials {
-		truths[i] = logOf(trials[i].truth[metric].Relative.Estimate)
+		truths[i] = logOf(trials[i].Truth[metric].Relative.Estimate)
 	}
 	m := reports.MetricValidation{ID: v.metrics[metric].ID, Truth: logMean(truths)}
-	against := func(trials []trial, of func(t *trial) stats.Estimate, world string) reports.EstimateValidation {
+	against := func(trials []trial, of func(t *trial) finding, world string) reports.EstimateValidation {
 		estimates, errors := make([]float64, len(trials)), make([]float64, len(trials))
 		for i := range trials {
 			estimates[i] = logOf(of(&trials[i]).Relative.Estimate)
@@ -36,14 +36,14 @@ func (v *validation) tally(trials []trial, metric int) reports.MetricValidation 
 	}
 	headline := 0
 	for b, burnIn := range v.burnIns {
-		e := against(trials, func(t *trial) stats.Estimate { return t.byBurnIn[b][metric] }, naiveWorlds()[0])
+		e := against(trials, func(t *trial) finding { return t.ByBurnIn[b][metric] }, naiveWorlds()[0])
 		e.BurnIn = int64(burnIn.Seconds())
 		m.BurnIns = append(m.BurnIns, e)
 		if burnIn == v.config.Design.BurnIn {
 			headline = b
 		}
 	}
-	own := func(t *trial) stats.Estimate { return t.byBurnIn[headline][metric] }
+	own := func(t *trial) finding { return t.ByBurnIn[headline][metric] }
 	for _, kind := range v.kinds() {
 		m.Intervals = append(m.Intervals, intervalOf(trials, own, truths, m.Truth.Log, kind))
 	}
@@ -55,7 +55,7 @@ func (v *validation) tally(trials []trial, metric int) reports.MetricValidation 
 		if len(ran) == 0 {
 			break
 		}
-		of := func(t *trial) stats.Estimate { return t.naive[w][metric] }
+		of := func(t *trial) finding { return t.Naive[w][metric] }
 		e := against(ran, of, world)
 		interval := intervalOf(ran, of, truths, m.Truth.Log, v.options.Interval)
 		e.Interval = &interval
@@ -76,7 +76,7 @@ func (v *validation) kinds() []string {
 }
 
 // intervalOf counts how often an interval of a kind holds the truth of its trial, and the mean truth.
-func intervalOf(trials []trial, of func(t *trial) stats.Estimate, truths []float64, mean *float64, kind string) reports.IntervalValidation {
+func intervalOf(trials []trial, of func(t *trial) finding, truths []float64, mean *float64, kind string) reports.IntervalValidation {
 	r := reports.IntervalValidation{Kind: kind}
 	own, ofMean := 0, 0
 	measured, width, squares := 0, 0.0, 0.0
@@ -106,7 +106,7 @@ func intervalOf(trials []trial, of func(t *trial) stats.Estimate, truths []float
 }
 
 // boundsOf returns the estimate and the interval of a kind.
-func boundsOf(e stats.Estimate, kind string) stats.Effect {
+func boundsOf(e finding, kind string) stats.Effect {
 	with := func(b stats.Bounds) stats.Effect {
 		return stats.Effect{Estimate: e.Relative.Estimate, Lo: b.Lo, Hi: b.Hi}
 	}
@@ -134,7 +134,7 @@ func (v *validation) alarms(trials []trial, arm, metric int, router string) repo
 	}
 	var interval, p, slot counter
 	for i := range trials {
-		e := trials[i].same[arm][metric]
+		e := trials[i].Same[arm][metric]
 		effects = append(effects, logOf(e.Relative.Estimate))
 		interval.add(excludes(e.Relative.Lo, e.Relative.Hi))
 		slot.add(excludes(e.SlotAdjusted.Lo, e.SlotAdjusted.Hi))

@@ -54,25 +54,25 @@ func handMade() (*validation, []trial) {
 	effect := func(estimate, lo, hi float64) stats.Effect {
 		return stats.Effect{Estimate: &estimate, Lo: &lo, Hi: &hi}
 	}
-	row := func(e stats.Effect) []stats.Estimate {
-		return []stats.Estimate{{Relative: e, HalfSample: stats.Bounds{Lo: e.Lo, Hi: e.Hi}, SlotAdjusted: e}}
+	row := func(e stats.Effect) []finding {
+		return []finding{{Relative: e, HalfSample: stats.Bounds{Lo: e.Lo, Hi: e.Hi}, SlotAdjusted: e}}
 	}
-	truth := func(x float64) []stats.Estimate { return []stats.Estimate{{Relative: stats.Effect{Estimate: &x}}} }
-	p := func(x float64, e stats.Effect) []stats.Estimate {
+	truth := func(x float64) []finding { return []finding{{Relative: stats.Effect{Estimate: &x}}} }
+	p := func(x float64, e stats.Effect) []finding {
 		r := row(e)
 		r[0].PValue = &x
 		return r
 	}
-	none := []stats.Estimate{{}}
+	none := []finding{{}}
 	v := &validation{experiments: 4, metrics: []stats.Metric{{ID: "ttft_p50"}}, burnIns: []time.Duration{0, time.Hour}}
 	v.options = stats.DefaultOptions()
 	v.config = defaultConfig()
-	same := [2][]stats.Estimate{p(0.5, effect(0, -0.1, 0.1)), none}
+	same := [2][]finding{p(0.5, effect(0, -0.1, 0.1)), none}
 	trials := []trial{
-		{truth: truth(0), byBurnIn: [][]stats.Estimate{row(effect(1, 0, 0)), row(effect(0, -0.5, 0.5))}, same: same},
-		{truth: truth(0), byBurnIn: [][]stats.Estimate{row(effect(1, 0, 0)), row(effect(1, 0.5, 1.5))}, same: [2][]stats.Estimate{p(0.01, effect(0.2, 0.1, 0.3)), none}},
-		{truth: truth(1), byBurnIn: [][]stats.Estimate{row(effect(1, 0, 0)), row(effect(1, 0.2, 1.2))}, same: same},
-		{truth: none, byBurnIn: [][]stats.Estimate{none, none}, same: [2][]stats.Estimate{none, none}},
+		{Truth: truth(0), ByBurnIn: [][]finding{row(effect(1, 0, 0)), row(effect(0, -0.5, 0.5))}, Same: same},
+		{Truth: truth(0), ByBurnIn: [][]finding{row(effect(1, 0, 0)), row(effect(1, 0.5, 1.5))}, Same: [2][]finding{p(0.01, effect(0.2, 0.1, 0.3)), none}},
+		{Truth: truth(1), ByBurnIn: [][]finding{row(effect(1, 0, 0)), row(effect(1, 0.2, 1.2))}, Same: same},
+		{Truth: none, ByBurnIn: [][]finding{none, none}, Same: [2][]finding{none, none}},
 	}
 	return v, trials
 }
@@ -192,7 +192,7 @@ func TestTrialIsRun(t *testing.T) {
 	if err := json.Unmarshal(data, &results); err != nil {
 		t.Fatal(err)
 	}
-	own := found.byBurnIn[slices.Index(v.burnIns, v.config.Design.BurnIn)]
+	own := found.ByBurnIn[slices.Index(v.burnIns, v.config.Design.BurnIn)]
 	for i, m := range v.metrics {
 		at := slices.IndexFunc(results.Metrics, func(e stats.Estimate) bool { return e.ID == m.ID && e.Scope == "overall" })
 		if at < 0 {
@@ -217,12 +217,12 @@ func TestTrialOfSameArms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := found.byBurnIn[slices.Index(v.burnIns, v.config.Design.BurnIn)]
+	own := found.ByBurnIn[slices.Index(v.burnIns, v.config.Design.BurnIn)]
 	for i, m := range v.metrics {
-		if truth := found.truth[i].Relative.Estimate; truth == nil || *truth != 0 {
-			t.Errorf("%s: true effect %v of a router against itself", m.ID, found.truth[i].Relative.Estimate)
+		if truth := found.Truth[i].Relative.Estimate; truth == nil || *truth != 0 {
+			t.Errorf("%s: true effect %v of a router against itself", m.ID, found.Truth[i].Relative.Estimate)
 		}
-		for arm, same := range found.same {
+		for arm, same := range found.Same {
 			if diff := cmp.Diff(own[i].Relative, same[i].Relative); diff != "" || *own[i].PValue != *same[i].PValue {
 				t.Errorf("%s: switchback (-) and world of arm %d (+):\n%s", m.ID, arm, diff)
 			}
@@ -234,7 +234,7 @@ func TestValidateStopsWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	v := small(t, 2, 0)
-	if _, err := quietProcess(new(bytes.Buffer)).validate(ctx, v, &settings{quiet: true}, ""); err == nil {
+	if _, err := quietProcess(new(bytes.Buffer)).validate(ctx, v, &settings{quiet: true}, "", nil, nil); err == nil {
 		t.Error("an interrupted validation gave a result")
 	}
 }
@@ -254,7 +254,7 @@ func BenchmarkTrial(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		requests += t.requests
+		requests += t.Requests
 	}
 	b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "requests/s")
 }

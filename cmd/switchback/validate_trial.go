@@ -23,11 +23,31 @@ type validation struct {
 
 // trial is what one simulated experiment found: overall rows, in the order of the metrics.
 type trial struct {
-	requests int64            // simulated in all worlds
-	truth    []stats.Estimate // the all-treatment world against the all-control world; no intervals
-	byBurnIn [][]stats.Estimate
-	same     [2][]stats.Estimate // A/A: the control arm's router in both arms, then the treatment arm's
-	naive    [3][]stats.Estimate // by single requests, in the order of naiveWorlds; nil when they were not run
+	Requests int64        `json:"requests"` // simulated in all worlds
+	Truth    []finding    `json:"truth"`    // the all-treatment world against the all-control world; no intervals
+	ByBurnIn [][]finding  `json:"by_burn_in"`
+	Same     [2][]finding `json:"same"`  // A/A: the control arm's router in both arms, then the treatment arm's
+	Naive    [3][]finding `json:"naive"` // by single requests, in the order of naiveWorlds; nil when they were not run
+}
+
+// finding is what counts of an overall row.
+type finding struct {
+	Relative     stats.Effect            `json:"relative"`
+	HalfSample   stats.Bounds            `json:"half_sample,omitzero"`
+	SlotAdjusted stats.Effect            `json:"slot_adjusted,omitzero"`
+	Others       map[string]stats.Bounds `json:"other_intervals,omitempty"`
+	PValue       *float64                `json:"p_value,omitempty"`
+}
+
+// overall returns the findings of the rows over all models.
+func overall(estimates []stats.Estimate) []finding {
+	var found []finding
+	for _, e := range estimates {
+		if e.Scope == "overall" {
+			found = append(found, finding{e.Relative, e.HalfSample, e.SlotAdjusted, e.Others, e.PValue})
+		}
+	}
+	return found
 }
 
 // naiveWorlds are the worlds whose requests are analysed one by one.
@@ -60,24 +80,24 @@ func (v *validation) run(ctx context.Context, number int) (t trial, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if t.requests, err = driveWorlds(ctx, &c, plan, sinks); err != nil {
+	if t.Requests, err = driveWorlds(ctx, &c, plan, sinks); err != nil {
 		return trial{}, err
 	}
 	options := v.options
 	options.Seed = c.Seed
-	if t.byBurnIn, err = v.byBurnIn(ctx, switchback.store, plan, options); err != nil {
+	if t.ByBurnIn, err = v.byBurnIn(ctx, switchback.store, plan, options); err != nil {
 		return trial{}, err
 	}
-	if t.truth, err = v.estimate(ctx, pure.store, pure.layout.plan, pointOnly(options)); err != nil {
+	if t.Truth, err = v.estimate(ctx, pure.store, pure.layout.plan, pointOnly(options)); err != nil {
 		return trial{}, err
 	}
 	options.Others = nil
-	if t.same, err = v.sameRouter(ctx, pure.store, plan, options); err != nil {
+	if t.Same, err = v.sameRouter(ctx, pure.store, plan, options); err != nil {
 		return trial{}, err
 	}
 	options.Order = "" // there is no schedule whose order could be swapped
 	for i, s := range sinks[2:] {
-		if t.naive[i], err = v.estimate(ctx, s.store, s.layout.plan, options); err != nil {
+		if t.Naive[i], err = v.estimate(ctx, s.store, s.layout.plan, options); err != nil {
 			return trial{}, err
 		}
 	}
@@ -85,8 +105,8 @@ func (v *validation) run(ctx context.Context, number int) (t trial, err error) {
 }
 
 // byBurnIn analyses the switchback once for each burn-in. Only the design's own has intervals.
-func (v *validation) byBurnIn(ctx context.Context, store *ingest.Store, plan experiment.Plan, options stats.Options) ([][]stats.Estimate, error) {
-	var all [][]stats.Estimate
+func (v *validation) byBurnIn(ctx context.Context, store *ingest.Store, plan experiment.Plan, options stats.Options) ([][]finding, error) {
+	var all [][]finding
 	for _, burnIn := range v.burnIns {
 		cut := experiment.Plan{Arms: plan.Arms, Blocks: slices.Clone(plan.Blocks)}
 		experiment.SetBurnIn(cut.Blocks, burnIn, v.config.design().BurnInScope)
@@ -104,7 +124,7 @@ func (v *validation) byBurnIn(ctx context.Context, store *ingest.Store, plan exp
 }
 
 // sameRouter analyses the two pure worlds by the drawn schedule.
-func (v *validation) sameRouter(ctx context.Context, store *ingest.Store, plan experiment.Plan, options stats.Options) (found [2][]stats.Estimate, err error) {
+func (v *validation) sameRouter(ctx context.Context, store *ingest.Store, plan experiment.Plan, options stats.Options) (found [2][]finding, err error) {
 	if _, err := store.ApplyPlan(ctx, twice(plan)); err != nil {
 		return found, err
 	}
@@ -128,7 +148,7 @@ func pointOnly(o stats.Options) stats.Options {
 }
 
 // estimate labels the rows of a store by the plan and analyses all of them.
-func (v *validation) estimate(ctx context.Context, store *ingest.Store, plan experiment.Plan, o stats.Options) ([]stats.Estimate, error) {
+func (v *validation) estimate(ctx context.Context, store *ingest.Store, plan experiment.Plan, o stats.Options) ([]finding, error) {
 	if _, err := store.ApplyPlan(ctx, plan); err != nil {
 		return nil, err
 	}
@@ -136,7 +156,7 @@ func (v *validation) estimate(ctx context.Context, store *ingest.Store, plan exp
 }
 
 // analyse takes the labelled rows of a window through the steps of every analysis and returns the overall rows.
-func (v *validation) analyse(ctx context.Context, store *ingest.Store, w ingest.Window, o stats.Options) ([]stats.Estimate, error) {
+func (v *validation) analyse(ctx context.Context, store *ingest.Store, w ingest.Window, o stats.Options) ([]finding, error) {
 	pairs, _, err := store.Pairs(ctx, w)
 	if err != nil {
 		return nil, err
@@ -149,7 +169,7 @@ func (v *validation) analyse(ctx context.Context, store *ingest.Store, w ingest.
 	if err := errors.Join(err, source.Close()); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(analysis.Estimates, func(e stats.Estimate) bool { return e.Scope != "overall" }), nil
+	return overall(analysis.Estimates), nil
 }
 
 // sink takes the rows of its worlds into a store in memory.
