@@ -489,26 +489,6 @@ func TestDriveRefusesBadInput(t *testing.T) {
 	}
 }
 
-func TestEventHeapPopsInOrder(t *testing.T) {
-	var h eventHeap
-	state := uint64(1)
-	for i := range 5000 {
-		state = state*6364136223846793005 + 1442695040888963407
-		h.push(event{at: int64(state >> 40), what: int32(i)})
-		if i%3 == 2 {
-			h.pop()
-		}
-	}
-	last := int64(-1)
-	for len(h) > 0 {
-		e := h.pop()
-		if e.at < last {
-			t.Fatalf("%d popped after %d", e.at, last)
-		}
-		last = e.at
-	}
-}
-
 // BenchmarkDrive drives the whole default scenario for a day and logs a twelfth, as the built-in experiment does.
 func BenchmarkDrive(b *testing.B) {
 	cfg := DriveConfig{Plan: dayPlan(b), Seed: 3, LogRequests: 2_000_000 / 7}

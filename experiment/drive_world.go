@@ -9,7 +9,7 @@ import (
 	"switchback/router"
 )
 
-// world is the simulation of one model: its own clock, event heap and random streams. It shares nothing with others.
+// world is the simulation of one model: its own clock, events and random streams. It shares nothing with others.
 type world struct {
 	scene    *scene
 	job      job
@@ -25,7 +25,7 @@ type world struct {
 	arm      string // of the block of the clock, or the last one
 	policy   string // in use
 
-	events   eventHeap
+	events   eventQueue
 	sessions []session
 	flights  []flight
 	freeS    []int32
@@ -135,10 +135,7 @@ func (w *world) run(ctx context.Context, progress func(int64)) (ModelSummary, er
 		if arrival >= end {
 			arrival = workload.Never
 		}
-		next := arrival
-		if len(w.events) > 0 {
-			next = min(next, w.events[0].at)
-		}
+		next := min(arrival, w.events.next())
 		if next == workload.Never {
 			break
 		}
@@ -180,7 +177,7 @@ func (w *world) step(next, arrival int64) error {
 			return err
 		}
 	}
-	if len(w.events) == 0 || w.events[0].at > next {
+	if w.events.next() > next {
 		at := w.newSession()
 		s := &w.sessions[at]
 		*s = session{Session: w.arrivals.Pop(), pinBlock: unpinned}

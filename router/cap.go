@@ -31,8 +31,8 @@ func (r *Router) learnCaps(now Instant) {
 	}
 	r.stepped = now
 	c, seconds := &r.cfg.Cap, Micros(passed).Seconds()
-	fast := 1 - math.Exp(-seconds/c.Memory.Seconds())
-	slow := 1 - math.Exp(-seconds/c.SlowMemory.Seconds())
+	fast := 1 - exp(-seconds/c.Memory.Seconds())
+	slow := 1 - exp(-seconds/c.SlowMemory.Seconds())
 	draws := 0.0
 	for i := range r.loads {
 		l := &r.loads[i]
@@ -77,7 +77,7 @@ func (l *load) learn(c *CapConfig, now Instant, seconds float64) {
 			return
 		}
 		if l.cap > 0 {
-			l.cap *= math.Exp(c.Drift * seconds / 60)
+			l.cap *= exp(c.Drift * seconds / 60)
 		}
 		if l.cap > c.Forget*max(l.rate, l.usual) {
 			l.cap = 0 // far above all traffic: nothing is known any more
@@ -92,7 +92,7 @@ func (l *load) learn(c *CapConfig, now Instant, seconds float64) {
 		}
 		return
 	}
-	l.cap = max(l.cap, min(l.cubic(c, now), l.cap*math.Exp(c.MaxGrowth*seconds/60)))
+	l.cap = max(l.cap, min(l.cubic(c, now), l.cap*exp(c.MaxGrowth*seconds/60)))
 }
 
 // cubic is the cap that regrowth has reached at now: peak × (1 + s·((t − k) ÷ Regrow)³), where k makes it start at the cut.

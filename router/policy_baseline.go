@@ -19,7 +19,7 @@ func (l *load) meet(now Instant, seconds float64) {
 	if seconds >= l.answer {
 		l.answer = seconds
 	} else {
-		l.answer = seconds + (l.answer-seconds)*math.Exp(-float64(now-l.answerAt)/float64(peakMemory))
+		l.answer = seconds + (l.answer-seconds)*exp(-float64(now-l.answerAt)*(1/float64(peakMemory)))
 	}
 	l.answerAt = now
 }

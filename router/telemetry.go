@@ -1,7 +1,5 @@
 package router
 
-import "math"
-
 // sums are one endpoint's outcomes. Every number is a sum of contributions weighted by exp(age of the telemetry at the outcome ÷ memory):
 // forward decay (Cormode et al. 2009). Old contributions fade because new ones weigh more, so nothing has to be touched as time
 // passes, ratios of sums need no correction, and a sum ÷ the weight of now is the usual exponentially fading sum.
@@ -104,14 +102,6 @@ func (t *telemetry) weigh(now Instant) weights {
 	}
 }
 
-// nearby is how far from an instant with known weights, in shortest memories, the series is used: it is right to 10⁻¹⁰ there.
-const nearby = 0.125
-
-// expNear0 is exp(x) for |x| ≤ nearby, by its Taylor series.
-func expNear0(x float64) float64 {
-	return 1 + x*(1+x*(1.0/2+x*(1.0/6+x*(1.0/24+x*(1.0/120+x*(1.0/720))))))
-}
-
 // approach computes the weights of now, moving the epoch first when it is too long ago.
 func (t *telemetry) approach(now Instant) {
 	if float64(now-t.epoch)*t.fastest > rebaseAge {
@@ -119,18 +109,18 @@ func (t *telemetry) approach(now Instant) {
 	}
 	age := float64(now - t.epoch)
 	t.near = now
-	t.nearWeights = weights{usual: math.Exp(age * t.rate.usual), price: math.Exp(age * t.rate.price), recent: math.Exp(age * t.rate.recent)}
+	t.nearWeights = weights{usual: exp(age * t.rate.usual), price: exp(age * t.rate.price), recent: exp(age * t.rate.recent)}
 }
 
 // weighTools returns the weight of now in the tool memory, which few outcomes need.
 func (t *telemetry) weighTools(now Instant) float64 {
-	return math.Exp(float64(now-t.epoch) * t.rate.tools)
+	return exp(float64(now-t.epoch) * t.rate.tools)
 }
 
 // rebase moves the epoch to now.
 func (t *telemetry) rebase(now Instant) {
 	age := float64(now - t.epoch)
-	usual, price, recent, tools := math.Exp(-age*t.rate.usual), math.Exp(-age*t.rate.price), math.Exp(-age*t.rate.recent), math.Exp(-age*t.rate.tools)
+	usual, price, recent, tools := exp(-age*t.rate.usual), exp(-age*t.rate.price), exp(-age*t.rate.recent), exp(-age*t.rate.tools)
 	for i := range t.endpoints {
 		s := &t.endpoints[i]
 		fade(usual, &s.answered, &s.failed, &s.rejected, &s.started, &s.ttft, &s.tokens, &s.seconds, &s.toolCalls, &s.badTools)
