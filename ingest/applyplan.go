@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,17 +86,31 @@ func writeBlocks(ctx context.Context, conn *sql.Conn, blocks []experiment.Block)
 	if _, err := conn.ExecContext(ctx, "DELETE FROM blocks"); err != nil {
 		return err
 	}
-	insert, err := conn.PrepareContext(ctx, "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))")
-	if err != nil {
+	const row = "(?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))"
+	return eachBlocks(blocks, func(some []experiment.Block) error {
+		var args []any
+		for _, b := range some {
+			args = append(args, b.ID, b.PairID, b.Day, b.Slot, b.Arm, b.Starts.UTC(), b.Ends.UTC(), b.BurnInEnds.UTC(), b.Model)
+		}
+		_, err := conn.ExecContext(ctx, "INSERT INTO blocks VALUES "+repeated(row, len(some)), args...)
 		return err
-	}
-	defer insert.Close()
-	for _, b := range blocks {
-		if _, err := insert.ExecContext(ctx, b.ID, b.PairID, b.Day, b.Slot, b.Arm, b.Starts.UTC(), b.Ends.UTC(), b.BurnInEnds.UTC(), b.Model); err != nil {
-			return fmt.Errorf("block %s: %w", b.ID, err)
+	})
+}
+
+// eachBlocks passes the blocks on in parts: a statement for each block takes longer than all the rest of a small
+// schedule, and one statement takes only so many parameters.
+func eachBlocks(blocks []experiment.Block, insert func(some []experiment.Block) error) error {
+	for some := range slices.Chunk(blocks, 500) {
+		if err := insert(some); err != nil {
+			return fmt.Errorf("blocks %s to %s: %w", some[0].ID, some[len(some)-1].ID, err)
 		}
 	}
 	return nil
+}
+
+// repeated is a list of n equal items of SQL.
+func repeated(item string, n int) string {
+	return strings.TrimSuffix(strings.Repeat(item+", ", n), ", ")
 }
 
 // labelling finds the block of a row with an equality join: a block has one row in the temporary table
@@ -112,19 +127,17 @@ func makeLabels(ctx context.Context, conn *sql.Conn, plan experiment.Plan) (labe
 	if _, err := conn.ExecContext(ctx, createLabels); err != nil {
 		return l, err
 	}
-	insert, err := conn.PrepareContext(ctx, "INSERT INTO labels SELECT b, ?, ?, ?, ?, ?, ? FROM range(?, ?) t(b)")
-	if err != nil {
-		return l, err
-	}
-	defer insert.Close()
-	for _, b := range plan.Blocks {
-		starts, ends := b.Starts.UnixMicro(), b.Ends.UnixMicro()
-		first, last := floorDiv(starts, l.width), floorDiv(ends-1, l.width)
-		if _, err := insert.ExecContext(ctx, b.Model, b.ID, b.Arm, starts, ends, b.BurnInEnds.UnixMicro(), first, last+1); err != nil {
-			return l, fmt.Errorf("block %s: %w", b.ID, err)
+	const row = "(?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))"
+	return l, eachBlocks(plan.Blocks, func(some []experiment.Block) error {
+		var args []any
+		for _, b := range some {
+			starts, ends := b.Starts.UnixMicro(), b.Ends.UnixMicro()
+			args = append(args, b.Model, b.ID, b.Arm, starts, ends, b.BurnInEnds.UnixMicro(), floorDiv(starts, l.width), floorDiv(ends-1, l.width)+1)
 		}
-	}
-	return l, nil
+		_, err := conn.ExecContext(ctx, "INSERT INTO labels SELECT unnest(range(first, behind)), schedule, block_id, arm, starts, ends, burn_in_ends FROM (VALUES "+
+			repeated(row, len(some))+") blocks(schedule, block_id, arm, starts, ends, burn_in_ends, first, behind)", args...)
+		return err
+	})
 }
 
 // scheduleOf is the SQL expression of the blocks.model that a row r follows: its own model where the plan has
