@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"switchback/experiment"
+	"switchback/ingest/rules"
 	"switchback/stats"
 )
 
@@ -186,7 +186,6 @@ func (s *Series) makeClients(ctx context.Context, n int) error {
 const (
 	stepOf = "(epoch_us(r.ts) - p.starts) // %d"
 	keptOf = "NOT r.in_burn_in"
-	bornOf = "coalesce(r.pinned_from_block = r.block_id, true)"
 )
 
 func (s *Series) stepOf() string { return fmt.Sprintf(stepOf, int64(s.step)*60_000_000) }
@@ -200,7 +199,7 @@ const withClients = " LEFT JOIN temp.clients c ON c.client_id = r.client_id"
 
 // inBlocks is the condition that a row counts in some part.
 func (s *Series) inBlocks() string {
-	return s.window.inside() + " AND r.in_burn_in IS NOT NULL AND r.status IS DISTINCT FROM '" + experiment.StatusGatewayCache + "'"
+	return s.window.inside() + " AND r.in_burn_in IS NOT NULL AND " + rules.NoCacheHit(rules.DuckDB{})
 }
 
 // inputOf finds the columns of a row r in an expression.
@@ -210,7 +209,7 @@ var inputOf = regexp.MustCompile(`\br\.(\w+)`)
 func (s *Series) makeSince(ctx context.Context) error {
 	selected := []string{
 		"p.cell AS cell", "CAST(" + s.stepOf() + " AS USMALLINT) AS step", "CAST(coalesce(c.client, 0) AS UTINYINT) AS client",
-		keptOf + " AS kept", bornOf + " AS born",
+		keptOf + " AS kept", rules.Born(rules.DuckDB{}) + " AS born",
 	}
 	perLoad := false
 	add := func(column string) {

@@ -2,9 +2,9 @@ package ingest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
+	"switchback/ingest/rules"
 	"switchback/stats"
 )
 
@@ -35,15 +35,11 @@ func CheckMetrics(ids []string) []stats.Metric {
 	return out
 }
 
-// mixClasses is the number of classes of requests by the share of output among their tokens: what a token costs at given
-// prices follows from that share, caches apart.
-const mixClasses = 10
-
 // fixedMix returns the sums of cost_per_1m_tokens by class of requests.
 func (s *Summaries) fixedMix(ctx context.Context) ([]stats.Sum, error) {
-	class := fmt.Sprintf("least(%d, CAST(%d * r.output_tokens // (r.input_tokens + r.output_tokens) AS INTEGER))", mixClasses-1, mixClasses)
+	class, where := rules.MixClass(rules.DuckDB{})
 	rows, err := s.conn.QueryContext(ctx, "SELECT c.cell, "+class+` AS class, CAST(sum(r.input_tokens + r.output_tokens) AS BIGINT), CAST(sum(r.cost_usd) * 1000000000 AS BIGINT)`+
-		s.from()+" WHERE r.cost_usd IS NOT NULL AND r.input_tokens + r.output_tokens > 0 AND "+s.window.kept()+" GROUP BY ALL")
+		s.from()+" WHERE "+where+" AND "+s.window.kept()+" GROUP BY ALL")
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"switchback/experiment"
+	"switchback/ingest/rules"
 	"switchback/stats"
 )
 
@@ -195,7 +196,7 @@ func TestBlocksOfASeries(t *testing.T) {
 		}
 		slices.Sort(ttft)
 		want := BlockSeries{Block: plan.Blocks[i], Rows: all, BurnIn: burnIn, Values: []*float64{nil, nil, nil}}
-		perK := float64(cost) / float64(paid) * nanoPerRowToPerK
+		perK := float64(cost) / float64(paid) * rules.NanoPerRowToPerK
 		median := float64(ttft[(len(ttft)+1)/2-1]) * microsToMillis
 		want.Values[1], want.Values[2] = &perK, &median
 		if diff := gocmp.Diff(want, b); diff != "" {

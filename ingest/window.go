@@ -4,54 +4,26 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"switchback/experiment"
+	"switchback/ingest/rules"
 	"switchback/stats"
 )
 
 // Window says which rows an analysis is about.
-type Window struct {
-	Since, Until time.Time // half-open; zero is unbounded
-	Arms         experiment.Arms
-	BornInBlock  bool // only requests that no earlier block pinned
-	PooledModels bool // all models as one, for check rows
-}
+type Window rules.Window
 
 // AllModels is the model of a Window with PooledModels.
 const AllModels = "all models"
 
-const sqlInstant = "2006-01-02 15:04:05.999999"
-
-func timestamp(t time.Time) string {
-	return "TIMESTAMP '" + t.UTC().Format(sqlInstant) + "'"
-}
+func timestamp(t time.Time) string { return rules.DuckDB{}.Instant(t) }
 
 // inside is the SQL condition that a row r lies in the window.
-func (w Window) inside() string {
-	var terms []string
-	if !w.Since.IsZero() {
-		terms = append(terms, "r.ts >= "+timestamp(w.Since))
-	}
-	if !w.Until.IsZero() {
-		terms = append(terms, "r.ts < "+timestamp(w.Until))
-	}
-	if len(terms) == 0 {
-		return "true"
-	}
-	return strings.Join(terms, " AND ")
-}
+func (w Window) inside() string { return rules.Window(w).Inside(rules.DuckDB{}) }
 
-// kept is the SQL condition that the analysis keeps a row r: inside the window, in a block, past its burn-in,
-// not answered from a gateway's own cache.
-func (w Window) kept() string {
-	keep := w.inside() + " AND r.in_burn_in = false AND r.status IS DISTINCT FROM '" + experiment.StatusGatewayCache + "'"
-	if w.BornInBlock {
-		keep += " AND (r.pinned_from_block IS NULL OR r.pinned_from_block = r.block_id)"
-	}
-	return keep
-}
+// kept is the SQL condition that the analysis keeps a row r.
+func (w Window) kept() string { return rules.Window(w).Kept(rules.DuckDB{}) }
 
 // overlaps tells whether a block has a part in the window.
 func (w Window) overlaps(b experiment.Block) bool {

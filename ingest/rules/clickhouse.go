@@ -1,0 +1,100 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchback/stats"
+)
+
+// ClickHouse writes for ClickHouse, over columns that a query names as ClickHouseName says: times in whole microseconds,
+// money in whole nano-dollars, instants in microseconds since 1970, booleans as 0 and 1. Every function is one that
+// releases from 2018 and from today both know.
+type ClickHouse struct {
+	Has func(column string) bool // whether any row of the window says something in a column
+}
+
+var _ Dialect = ClickHouse{}
+
+// ClickHouseName is the name of a canonical column in a query.
+func ClickHouseName(column string) string {
+	name := column
+	switch {
+	case strings.HasSuffix(column, "_ms"):
+		name = strings.TrimSuffix(column, "_ms") + "_us"
+	case strings.HasSuffix(column, "_usd"):
+		name = strings.TrimSuffix(column, "_usd") + "_nano"
+	case column == "ts":
+		name = "ts_us"
+	}
+	return "sb_" + name
+}
+
+// Column implements Dialect.
+func (ClickHouse) Column(name string) string { return ClickHouseName(name) }
+
+// LogHas implements Dialect.
+func (c ClickHouse) LogHas(column string) string {
+	if c.Has(column) {
+		return "1"
+	}
+	return "0"
+}
+
+// Differs implements Dialect.
+func (ClickHouse) Differs(column, text string) string {
+	return "(" + column + " IS NULL OR " + column + " <> '" + text + "')"
+}
+
+// Count implements Dialect.
+func (ClickHouse) Count(value, where string) string {
+	if where == "" {
+		return "count(" + value + ")"
+	}
+	if value != "" {
+		where = "(" + value + ") IS NOT NULL AND (" + where + ")"
+	}
+	return "countIf(" + known(where) + ")"
+}
+
+// Sum implements Dialect.
+func (ClickHouse) Sum(value, where string) string {
+	if where == "" {
+		return "sum(" + value + ")"
+	}
+	return "sumIf(" + value + ", " + known(where) + ")"
+}
+
+// SumMicros implements Dialect.
+func (c ClickHouse) SumMicros(column, where string) string { return c.Sum(column, where) }
+
+// SumNanos implements Dialect.
+func (c ClickHouse) SumNanos(column, where string) string { return c.Sum(column, where) }
+
+// known makes an unknown condition false: the first releases with conditional aggregates refuse an unknown one.
+func known(condition string) string { return "ifNull(" + condition + ", 0)" }
+
+// Micros implements Dialect.
+func (ClickHouse) Micros(times string) string { return times }
+
+// Divide implements Dialect. Both branches of a condition are computed for every row, so a division by zero is none here.
+func (ClickHouse) Divide(a, b string) string { return "intDivOrZero(" + a + ", " + b + ")" }
+
+// Number implements Dialect.
+func (ClickHouse) Number(n int64) string { return "toInt64(" + strconv.FormatInt(n, 10) + ")" }
+
+// Instant implements Dialect.
+func (c ClickHouse) Instant(t time.Time) string { return c.Number(t.UnixMicro()) }
+
+// binsPerOctave divides the values between a power of two and the next.
+const binsPerOctave = 32
+
+// Bin implements Dialect with whole numbers only, for shards may run on processors whose logarithms differ in the last
+// digit. Bins start at 1, so that there is a number below them that is not stats.BinZero.
+func (c ClickHouse) Bin(value string) string {
+	low := "roundToExp2(" + value + ")"
+	return fmt.Sprintf("multiIf(%[1]s <= 0, %[2]d, %[1]s = %[3]s, %[4]d, 1 + %[5]d * toInt32(round(log2(%[6]s))) + toInt32(%[7]s))",
+		value, stats.BinZero, c.Number(stats.Inf), stats.BinInf, binsPerOctave, low, c.Divide(fmt.Sprintf("%d * (%s - %s)", binsPerOctave, value, low), low))
+}
