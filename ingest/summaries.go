@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"switchback/ingest/rules"
 	"switchback/stats"
 )
 
@@ -230,14 +231,15 @@ func (s *Summaries) allSums(ctx context.Context) (map[string][]stats.Sum, error)
 	return sums, rows.Err()
 }
 
-const switches = "provider_switches"
+const switches = rules.ProviderSwitches
 
 // providerSwitches compares each kept request's provider with that of the session's kept request before it.
-// Sessions are compared by hash: sorting 64-bit numbers is three times as fast as sorting their names.
+// Sessions are compared by hash: sorting 64-bit numbers is three times as fast as sorting their names. Requests of one
+// microsecond are in an order that every engine knows (rules.ProviderSwitches).
 func (s *Summaries) providerSwitches(ctx context.Context) ([]stats.Sum, error) {
 	return s.cellSums(ctx, `SELECT cell, count(*), count(*) FILTER (provider <> before) FROM (
-		SELECT cell, provider, lag(provider) OVER (PARTITION BY session ORDER BY ts, request) AS before FROM (
-			SELECT c.cell, r.provider, r.ts, hash(r.session_id) AS session, hash(r.request_id) AS request`+s.from()+
+		SELECT cell, provider, lag(provider) OVER (PARTITION BY session ORDER BY ts, provider NULLS FIRST, cell) AS before FROM (
+			SELECT c.cell, r.provider, r.ts, hash(r.session_id) AS session`+s.from()+
 		" WHERE r.session_id IS NOT NULL AND "+s.window.kept()+`))
 		WHERE provider IS NOT NULL AND before IS NOT NULL GROUP BY cell`)
 }
