@@ -62,7 +62,10 @@ type IntervalValidation struct {
 	Kind        string   `json:"kind"`
 	Covers      Share    `json:"covers"`           // the truth of the same world
 	CoversMean  Share    `json:"covers_mean"`      // the mean truth of all worlds
+	Below       int      `json:"truth_below"`      // experiments whose truth lies below the interval
+	Above       int      `json:"truth_above"`      // experiments whose truth lies above it
 	Width       *float64 `json:"mean_width"`       // of the relative effect, a fraction
+	WidthLog    *float64 `json:"mean_width_log"`   // on the log scale; nil in files of earlier versions
 	RMSE        *float64 `json:"rmse_log"`         // root mean squared error of the estimate that belongs to it
 	NotMeasured int      `json:"without_interval"` // experiments
 }

@@ -79,7 +79,7 @@ func (v *validation) kinds() []string {
 func intervalOf(trials []trial, of func(t *trial) finding, truths []float64, mean *float64, kind string) reports.IntervalValidation {
 	r := reports.IntervalValidation{Kind: kind}
 	own, ofMean := 0, 0
-	measured, width, squares := 0, 0.0, 0.0
+	measured, width, widthLog, squares := 0, 0.0, 0.0, 0.0
 	for i := range trials {
 		e := boundsOf(of(&trials[i]), kind)
 		lo, hi := logOf(e.Lo), logOf(e.Hi)
@@ -89,9 +89,15 @@ func intervalOf(trials []trial, of func(t *trial) finding, truths []float64, mea
 		}
 		measured++
 		width += *e.Hi - *e.Lo
+		widthLog += hi - lo
 		d := logOf(e.Estimate) - truths[i]
 		squares += d * d
-		if lo <= truths[i] && truths[i] <= hi {
+		switch {
+		case truths[i] < lo:
+			r.Below++
+		case truths[i] > hi:
+			r.Above++
+		default:
 			own++
 		}
 		if lo <= *mean && *mean <= hi {
@@ -100,7 +106,8 @@ func intervalOf(trials []trial, of func(t *trial) finding, truths []float64, mea
 	}
 	r.Covers, r.CoversMean = shareOf(own, measured), shareOf(ofMean, measured)
 	if measured > 0 {
-		r.Width, r.RMSE = finite(width/float64(measured)), finite(math.Sqrt(squares/float64(measured)))
+		n := float64(measured)
+		r.Width, r.WidthLog, r.RMSE = finite(width/n), finite(widthLog/n), finite(math.Sqrt(squares/n))
 	}
 	return r
 }

@@ -89,6 +89,11 @@ func TestTallyCounts(t *testing.T) {
 	if math.Abs(*headline.Width-1) > 1e-12 || math.Abs(*headline.RMSE-math.Ln2/math.Sqrt(3)) > 1e-12 {
 		t.Errorf("width %v, error %v", *headline.Width, *headline.RMSE)
 	}
+	// The truth of the second experiment lies below its interval; on the log scale the intervals are log(1.5/.5),
+	// log(2.5/1.5) and log(2.2/1.2) wide.
+	if want := (math.Log(3) + math.Log(5./3) + math.Log(2.2/1.2)) / 3; headline.Below != 1 || headline.Above != 0 || math.Abs(*headline.WidthLog-want) > 1e-12 {
+		t.Errorf("truth below %d, above %d, width %v", headline.Below, headline.Above, *headline.WidthLog)
+	}
 	if b := m.BurnIns[0].Bias; math.Abs(*b.Log-2*math.Ln2/3) > 1e-12 || b.Experiments != 3 {
 		t.Errorf("bias without burn-in: %+v", b)
 	}
