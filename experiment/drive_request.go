@@ -18,14 +18,14 @@ func (w *world) newSession() int32 {
 	return int32(len(w.sessions) - 1)
 }
 
-// newFlight returns the index of an unused flight. Its tries keep their memory.
+// newFlight returns the index of an unused flight.
 func (w *world) newFlight() int32 {
 	if n := len(w.freeF); n > 0 {
 		at := w.freeF[n-1]
 		w.freeF = w.freeF[:n-1]
 		return at
 	}
-	w.flights = append(w.flights, flight{})
+	w.flights, w.tries = append(w.flights, flight{}), append(w.tries, nil)
 	return int32(len(w.flights) - 1)
 }
 
@@ -36,18 +36,17 @@ func (w *world) begin(at int32, now int64) error {
 	w.summary.Requests++
 	fi := w.newFlight()
 	f := &w.flights[fi]
-	*f = flight{
-		work:    market.Work{Input: s.Prompt, Prefix: s.Prefix, Output: s.Output},
-		arrival: now, giveUp: workload.Never, session: at, block: int32(w.inside), pinBlock: unpinned, arm: w.armOf(s), tries: f.tries[:0],
-	}
+	*f = flight{} // and then field by field: a whole flight would be made elsewhere and copied
+	f.work.Input, f.work.Prefix, f.work.Output = s.Prompt, s.Prefix, s.Output
+	f.session, f.arrival, f.giveUp = at, now, workload.Never
+	f.block, f.pinBlock, f.arm = int32(w.inside), unpinned, w.armOf(s)
 	if patience := w.demand.Patience(&s.Session); patience != workload.Never {
 		f.giveUp = now + patience
 	}
 	if err := w.use(f.arm); err != nil {
 		return err
 	}
-	ask := w.ask(s)
-	d := w.router.Decide(router.Instant(now), &ask, &w.draws)
+	d := w.router.Decide(router.Instant(now), w.ask(s), &w.draws)
 	if d.Pinned {
 		f.pinBlock = s.pinBlock
 	}
@@ -60,29 +59,26 @@ func (w *world) begin(at int32, now int64) error {
 }
 
 // ask is what the router knows of the session's current request.
-func (w *world) ask(s *session) router.Request {
-	return router.Request{InputTokens: int(s.Prompt), Tools: s.Tools, Pin: s.pin}
+func (w *world) ask(s *session) *router.Request {
+	w.asked.InputTokens, w.asked.Tools, w.asked.Pin = int(s.Prompt), s.Tools, s.pin
+	return &w.asked
 }
 
 // armOf decides the arm of a session's current request.
-func (w *world) armOf(s *session) string {
-	arms := &w.scene.plan.Arms
+func (w *world) armOf(s *session) arm {
 	key := uint64(w.job.number)<<32 + uint64(s.Number)
 	switch w.scene.world {
 	case WorldControl:
-		return arms.Control
+		return control
 	case WorldTreatment:
-		return arms.Treatment
+		return treatment
 	case WorldABRequest:
 		key = random.Mix(key) + uint64(s.Turn)
 	case WorldAB:
 	default:
 		return w.arm
 	}
-	if random.Mix(random.Mix(w.scene.seed^0x6162)+key)&1 == 0 {
-		return arms.Control
-	}
-	return arms.Treatment
+	return arm(random.Mix(random.Mix(w.scene.seed^0x6162)+key) & 1)
 }
 
 // try starts an attempt.
@@ -91,7 +87,7 @@ func (w *world) try(fi, endpoint int32, now int64) {
 	f.endpoint, f.started = endpoint, now
 	f.attempts++
 	f.tried.Add(endpoint)
-	f.answer = w.market.Try(endpoint, f.work, &w.sessions[f.session].cache, now)
+	w.market.Try(&f.answer, endpoint, f.work, &w.sessions[f.session].cache, now)
 	w.events.push(event{at: min(now+f.answer.Duration, max(f.giveUp, now)), what: fi})
 }
 
@@ -133,13 +129,13 @@ func (w *world) endAttempt(fi int32, now int64) error {
 		s.pin = pin
 	}
 	if s.logged {
-		f.tries = append(f.tries, w.attemptRow(f, &out, spent, cancelled))
+		w.tries[fi] = append(w.tries[fi], w.attemptRow(f, &out, spent, cancelled))
 	}
 	switch {
 	case cancelled:
 		w.finish(fi, now, StatusCancelled)
 	case served:
-		w.record(f, &out, now, StatusOK)
+		w.record(fi, &out, now, StatusOK)
 		w.release(fi, now)
 	case a.Kind == market.Broken:
 		w.finish(fi, now, StatusErrorMidstream)
@@ -157,8 +153,7 @@ func (w *world) retry(fi int32, now int64) error {
 		if err := w.use(f.arm); err != nil {
 			return err
 		}
-		ask := w.ask(&w.sessions[f.session])
-		if d := w.router.Retry(router.Instant(now), &ask, &f.tried, &w.draws); d.Endpoint >= 0 {
+		if d := w.router.Retry(router.Instant(now), w.ask(&w.sessions[f.session]), &f.tried, &w.draws); d.Endpoint >= 0 {
 			w.try(fi, d.Endpoint, now)
 			return nil
 		}
@@ -169,7 +164,7 @@ func (w *world) retry(fi int32, now int64) error {
 
 // finish ends a request that was not served.
 func (w *world) finish(fi int32, now int64, status string) {
-	w.record(&w.flights[fi], nil, now, status)
+	w.record(fi, nil, now, status)
 	w.release(fi, now)
 }
 

@@ -6,7 +6,8 @@ import (
 )
 
 // record counts a request that ended and writes its row when its conversation is logged. out is nil unless it was served.
-func (w *world) record(f *flight, out *router.Outcome, now int64, status string) {
+func (w *world) record(fi int32, out *router.Outcome, now int64, status string) {
+	f := &w.flights[fi]
 	s := &w.sessions[f.session]
 	switch status {
 	case StatusOK:
@@ -28,7 +29,7 @@ func (w *world) record(f *flight, out *router.Outcome, now int64, status string)
 	r.ClientID = w.demand.ClientIDs[s.Client]
 	r.TS = InstantOf(w.scene.start) + Instant(f.arrival)
 	r.Model = w.demand.Name
-	r.Arm = f.arm
+	r.Arm = w.scene.arms[f.arm]
 	if f.block >= 0 {
 		b := &w.blocks[f.block]
 		r.BlockID = b.ID
@@ -47,7 +48,7 @@ func (w *world) record(f *flight, out *router.Outcome, now int64, status string)
 	r.Status, r.Streamed, r.BYOK, r.Source = status, Some(true), Some(false), "switchback"
 	r.CostSource = CostBilled
 	w.serveRow(r, f, out, now)
-	w.attemptRows(r.RequestID, f)
+	w.attemptRows(r.RequestID, fi)
 }
 
 // serveRow fills what depends on how far the last attempt came.
@@ -106,12 +107,14 @@ func (w *world) attemptRow(f *flight, out *router.Outcome, spent int64, cancelle
 }
 
 // attemptRows writes the attempts of a request with a failed or second attempt.
-func (w *world) attemptRows(id string, f *flight) {
-	if len(f.tries) == 0 || len(f.tries) == 1 && f.tries[0].ErrorType == "" {
+func (w *world) attemptRows(id string, fi int32) {
+	tries := w.tries[fi]
+	w.tries[fi] = tries[:0]
+	if len(tries) == 0 || len(tries) == 1 && tries[0].ErrorType == "" {
 		return
 	}
-	for i := range f.tries {
-		f.tries[i].RequestID = id
+	for i := range tries {
+		tries[i].RequestID = id
 	}
-	w.log.batch.Attempts = append(w.log.batch.Attempts, f.tries...)
+	w.log.batch.Attempts = append(w.log.batch.Attempts, tries...)
 }

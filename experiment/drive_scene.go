@@ -18,6 +18,8 @@ type scene struct {
 	scenario Scenario
 	world    string
 	plan     Plan
+	arms     [2]string // their names
+	policies [2]string // that decide for them
 	start    time.Time
 	horizon  int64 // length of the experiment, µs
 	seed     uint64
@@ -61,6 +63,10 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 		if err := router.CheckPolicy(arm); err != nil {
 			return nil, err
 		}
+	}
+	s.arms = [2]string{control: cfg.Plan.Arms.Control, treatment: cfg.Plan.Arms.Treatment}
+	if s.policies = s.arms; scenario.SameArms {
+		s.policies[treatment] = s.policies[control]
 	}
 	groups, err := s.pickModels()
 	if err != nil {

@@ -17,30 +17,43 @@ type world struct {
 	arrivals *workload.Arrivals
 	market   *market.Market
 	router   *router.Router
-	draws    random.Stream // of the router's decisions
+	asked    router.Request // what the router is asked
+	draws    random.Stream  // of the router's decisions
 
 	blocks   []span
-	inside   int    // block of the clock, −1 outside every block
-	upcoming int    // block that starts next
-	arm      string // of the block of the clock, or the last one
-	policy   string // in use
+	inside   int   // block of the clock, −1 outside every block
+	upcoming int   // block that starts next
+	change   int64 // instant of the next start or end of a block
+	arm      arm   // of the block of the clock, or the last one
+	using    arm   // whose policy decides
 
 	events   eventQueue
 	sessions []session
 	flights  []flight
+	tries    [][]Attempt // of logged requests, by flight
 	freeS    []int32
 	freeF    []int32
 
 	log     *rowLog
+	logKey  uint64 // of the hash that decides which conversations are written
 	summary ModelSummary
 	reveals bool   // a policy wants to know the market's true state
 	onTick  func() // of tests that watch the world; nil otherwise
 }
 
+// arm is an index into an array of both arms.
+type arm uint8
+
+const (
+	control arm = iota
+	treatment
+)
+
 // span is a block on the world's clock.
 type span struct {
 	Block
 	starts, ends, burnInEnds int64 // µs since the start of the experiment
+	arm                      arm
 }
 
 // session is a conversation that is under way.
@@ -52,23 +65,22 @@ type session struct {
 	logged   bool
 }
 
-// flight is a request that is under way.
+// flight is a request that is under way. It has no pointers, so that writing one costs no more than its bytes.
 type flight struct {
-	work     market.Work
 	answer   market.Answer // of the running attempt
-	tried    router.Set
-	arrival  int64
-	started  int64 // of the running attempt
-	giveUp   int64 // instant at which the caller cancels
-	failed   int64 // µs in failed attempts
+	work     market.Work
 	session  int32
+	started  int64 // of the running attempt
 	endpoint int32
-	block    int32 // of the arrival; −1 outside every block
-	pinBlock int32 // of the pin that decided; unpinned when below −1
 	attempts int16
 	n429     int16
-	arm      string
-	tries    []Attempt // of logged requests
+	arrival  int64
+	giveUp   int64 // instant at which the caller cancels
+	failed   int64 // µs in failed attempts
+	tried    router.Set
+	block    int32 // of the arrival; −1 outside every block
+	pinBlock int32 // of the pin that decided; unpinned when below −1
+	arm      arm
 }
 
 const unpinned = -2
@@ -98,34 +110,37 @@ func (s *scene) newWorld(j job, log *rowLog) (*world, error) {
 	}
 	w := &world{
 		scene: s, job: j, demand: j.demand, arrivals: j.demand.Arrivals(s.seed), market: m, router: r,
-		draws: random.New(s.seed, "router", j.demand.Name), log: log,
+		draws: random.New(s.seed, "router", j.demand.Name), log: log, logKey: random.Mix(s.seed^0x6c6f67) + uint64(j.number)<<32,
 		summary: ModelSummary{Model: j.demand.Name, Endpoints: len(endpoints)},
 	}
 	for _, b := range s.plan.ForModel(j.demand.Name) {
-		w.blocks = append(w.blocks, span{Block: b, starts: microsSince(s.start, b.Starts), ends: microsSince(s.start, b.Ends),
-			burnInEnds: microsSince(s.start, b.BurnInEnds)})
+		in := span{Block: b, starts: microsSince(s.start, b.Starts), ends: microsSince(s.start, b.Ends), burnInEnds: microsSince(s.start, b.BurnInEnds)}
+		if b.Arm == s.plan.Arms.Treatment {
+			in.arm = treatment
+		}
+		w.blocks = append(w.blocks, in)
 	}
-	w.inside, w.arm = -1, s.plan.Arms.Control
+	w.inside = -1
 	w.reveals = s.plan.Arms.Control == "oracle" || s.plan.Arms.Treatment == "oracle"
 	return w, nil
 }
 
 // use makes the policy of an arm decide from now on. Nothing else changes.
-func (w *world) use(arm string) error {
-	if w.scene.scenario.SameArms {
-		arm = w.scene.plan.Arms.Control
-	}
-	if arm == w.policy {
+func (w *world) use(a arm) error {
+	if a == w.using {
 		return nil
 	}
-	w.policy = arm
-	return w.router.Use(arm)
+	w.using = a
+	return w.router.Use(w.scene.policies[a])
 }
 
 // run drives the model through the plan. Requests that are under way at its end are finished.
 func (w *world) run(ctx context.Context, progress func(int64)) (ModelSummary, error) {
 	end := w.scene.horizon
 	tick := int64(market.TickMicros)
+	if err := w.router.Use(w.scene.policies[w.using]); err != nil {
+		return ModelSummary{}, err
+	}
 	if err := w.changeBlock(0); err != nil {
 		return ModelSummary{}, err
 	}
@@ -139,7 +154,7 @@ func (w *world) run(ctx context.Context, progress func(int64)) (ModelSummary, er
 		if next == workload.Never {
 			break
 		}
-		if control := min(tick, w.nextChange()); control <= next {
+		if control := min(tick, w.change); control <= next {
 			if control == tick {
 				w.market.Tick(tick)
 				if w.reveals {
@@ -180,8 +195,9 @@ func (w *world) step(next, arrival int64) error {
 	if w.events.next() > next {
 		at := w.newSession()
 		s := &w.sessions[at]
-		*s = session{Session: w.arrivals.Pop(), pinBlock: unpinned}
-		s.logged = w.isLogged(s.Number)
+		*s = session{}
+		w.arrivals.Pop(&s.Session)
+		s.pinBlock, s.logged = unpinned, w.isLogged(s.Number)
 		return w.begin(at, arrival)
 	}
 	e := w.events.pop()
@@ -196,7 +212,7 @@ func (w *world) isLogged(number uint32) bool {
 	if w.scene.logShare >= 1 {
 		return true
 	}
-	x := random.Mix(random.Mix(w.scene.seed^0x6c6f67) + uint64(w.job.number)<<32 + uint64(number))
+	x := random.Mix(w.logKey + uint64(number))
 	return float64(x>>11)*(1.0/(1<<53)) < w.scene.logShare
 }
 
@@ -220,8 +236,9 @@ func (w *world) changeBlock(now int64) error {
 	if w.upcoming < len(w.blocks) && w.blocks[w.upcoming].starts <= now {
 		w.inside = w.upcoming
 		w.upcoming++
-		w.arm = w.blocks[w.inside].Arm
+		w.arm = w.blocks[w.inside].arm
 	}
+	w.change = w.nextChange()
 	return w.use(w.arm)
 }
 

@@ -55,7 +55,7 @@ func TestUnloadedLatencyIsTheOffers(t *testing.T) {
 	m := build(t, p, hour, 1)
 	for i := range m.Endpoints {
 		var c Cache
-		a := m.Try(int32(i), Work{Input: 3000, Output: 500}, &c, 0)
+		a := try(m, int32(i), Work{Input: 3000, Output: 500}, &c, 0)
 		o := m.Endpoints[i].Offer
 		ttft := o.LatencyMS/1000*p.LatencyScale + 3000/p.PrefillRate
 		total := ttft + 500/(o.Throughput*p.ThroughputScale)
@@ -73,7 +73,7 @@ func TestStateIsWhatHappens(t *testing.T) {
 		m.Endpoints[i].inFlight++ // as Try counts the request itself
 		s := m.State(int32(i), 3000, 500)
 		m.Endpoints[i].inFlight--
-		a := m.Try(int32(i), Work{Input: 3000, Output: 500}, &c, 0)
+		a := try(m, int32(i), Work{Input: 3000, Output: 500}, &c, 0)
 		if math.Abs(float64(a.TTFT)/1e6-s.TTFT) > 1e-5 || math.Abs(float64(a.Duration)/1e6-500*s.SecondsPerToken) > 1e-4 {
 			t.Errorf("endpoint %d: %+v, foretold %+v", i, a, s)
 		}
@@ -86,7 +86,7 @@ func TestLatencyRisesWithLoad(t *testing.T) {
 	lastTTFT, lastTotal := int64(0), int64(0)
 	for {
 		var c Cache
-		a := m.Try(0, Work{Input: 3000, Output: 500}, &c, 0)
+		a := try(m, 0, Work{Input: 3000, Output: 500}, &c, 0)
 		if a.Kind == RateLimited {
 			break
 		}
@@ -133,7 +133,7 @@ func TestCapacityHoldsAndAnswersAreWellFormed(t *testing.T) {
 				var c Cache
 				w := Work{Input: rapid.Int32Range(1, 100_000).Draw(t, "input"), Output: rapid.Int32Range(1, 10_000).Draw(t, "output")}
 				w.Prefix = rapid.Int32Range(0, w.Input).Draw(t, "prefix")
-				a := m.Try(at, w, &c, now)
+				a := try(m, at, w, &c, now)
 				if a.Kind != RateLimited {
 					running[at]++
 				}
@@ -164,7 +164,7 @@ func TestCacheHitsFollowWrites(t *testing.T) {
 			at := rapid.Int32Range(0, int32(len(m.Endpoints)-1)).Draw(t, "endpoint")
 			w := Work{Input: rapid.Int32Range(1, 50_000).Draw(t, "input"), Output: 10}
 			w.Prefix = rapid.Int32Range(0, w.Input).Draw(t, "prefix")
-			a := m.Try(at, w, &c, now)
+			a := try(m, at, w, &c, now)
 			last, ever := written[at]
 			if a.Cached > 0 && (!ever || now-last.at >= m.Endpoints[at].CacheMicros) {
 				t.Fatalf("%d tokens from a cache last written %v", a.Cached, last)
@@ -181,17 +181,17 @@ func TestCacheHitsFollowWrites(t *testing.T) {
 func TestCacheIsUsedOnTheSameEndpoint(t *testing.T) {
 	m := build(t, quiet(), hour, 1)
 	var c Cache
-	m.Try(0, Work{Input: 1000, Output: 100}, &c, 0)
+	try(m, 0, Work{Input: 1000, Output: 100}, &c, 0)
 	m.Finish(0, Work{Input: 1000, Output: 100}, true, &c, 1e6)
 	next := Work{Input: 1500, Prefix: 1100, Output: 100}
-	hit := m.Try(0, next, &c, 2e6)
+	hit := try(m, 0, next, &c, 2e6)
 	if lo, hi := int32(0.42*1100)-1, int32(0.77*1100); hit.Cached < lo || hit.Cached > hi {
 		t.Errorf("%d tokens cached, want %d to %d", hit.Cached, lo, hi)
 	}
-	if other := m.Try(1, next, &c, 2e6); other.Cached != 0 {
+	if other := try(m, 1, next, &c, 2e6); other.Cached != 0 {
 		t.Errorf("another endpoint found %d tokens", other.Cached)
 	}
-	if late := m.Try(0, next, &c, 1e6+m.Endpoints[0].CacheMicros); late.Cached != 0 {
+	if late := try(m, 0, next, &c, 1e6+m.Endpoints[0].CacheMicros); late.Cached != 0 {
 		t.Errorf("an expired cache held %d tokens", late.Cached)
 	}
 }
@@ -256,7 +256,7 @@ func TestBackgroundIsTheSameInEveryWorld(t *testing.T) {
 	for now := int64(0); now < 10*hour; now += TickMicros {
 		a.Tick(now)
 		b.Tick(now)
-		b.Try(0, Work{Input: 10, Output: 10}, &c, now)
+		try(b, 0, Work{Input: 10, Output: 10}, &c, now)
 		for i := range a.Endpoints {
 			if x, y := &a.Endpoints[i], &b.Endpoints[i]; x.load != y.load || x.storm != y.storm || x.slow != y.slow || x.outage != y.outage {
 				t.Fatalf("endpoint %d at %d µs differs", i, now)
@@ -287,4 +287,9 @@ func TestParamsAreChecked(t *testing.T) {
 			t.Errorf("%s: a market was built", name)
 		}
 	}
+}
+
+func try(m *Market, at int32, w Work, cache *Cache, now int64) (a Answer) {
+	m.Try(&a, at, w, cache, now)
+	return a
 }

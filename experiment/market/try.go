@@ -37,28 +37,31 @@ const (
 	leastError  = 0.2
 )
 
-// Try starts an attempt at an endpoint at now and tells how it will end. Unless it is RateLimited, it takes a place until Finish.
-func (m *Market) Try(at int32, w Work, cache *Cache, now int64) Answer {
+// Try starts an attempt at an endpoint at now and tells in a how it will end. Unless it is RateLimited, it takes a place until Finish.
+func (m *Market) Try(a *Answer, at int32, w Work, cache *Cache, now int64) {
 	e, p, t, rng := &m.Endpoints[at], &m.params, m.tables, &m.attempt
+	*a = Answer{}
 	load := e.load + float64(e.inFlight+1)/e.Slots
 	if e.overQuota(now) {
-		return Answer{Kind: RateLimited, Duration: micros(leastReject), RetryAfter: quotaWindow - now%quotaWindow}
+		a.Kind, a.Duration, a.RetryAfter = RateLimited, micros(leastReject), quotaWindow-now%quotaWindow
+		return
 	}
 	if load > e.limit || e.storm > 0 && rng.Chance(e.storm) {
-		a := Answer{Kind: RateLimited, Duration: micros(leastReject + e.rejectSeconds*t.expo.Draw(rng))}
+		a.Kind, a.Duration = RateLimited, micros(leastReject+e.rejectSeconds*t.expo.Draw(rng))
 		if p.RetryAfterShare > 0 && rng.Chance(p.RetryAfterShare) {
 			a.RetryAfter = 2e6 + int64(8e6*rng.Float64())
 		}
-		return a
+		return
 	}
 	e.inFlight++
 	broken := false
 	if u := rng.Float64(); u < e.errors+e.outage {
 		if broken = u < e.errors*p.MidstreamOf; !broken {
-			return m.fail(e)
+			m.fail(a, e)
+			return
 		}
 	}
-	a := Answer{Kind: Served, Output: w.Output}
+	a.Kind, a.Output = Served, w.Output
 	if e.cacheHit > 0 && w.Prefix > 0 {
 		a.Cached = int32(e.cacheHit * float64(min(w.Prefix, cache.held(at, now))))
 	}
@@ -86,7 +89,6 @@ func (m *Market) Try(at int32, w Work, cache *Cache, now int64) Answer {
 	}
 	a.TTFT = micros(ttft)
 	a.Duration = a.TTFT + micros(perToken*float64(a.Output))
-	return a
 }
 
 // quotaWindow is the length of the fixed windows over which a quota counts, µs.
@@ -105,12 +107,14 @@ func (e *Endpoint) overQuota(now int64) bool {
 }
 
 // fail ends an attempt with an error before the first token.
-func (m *Market) fail(e *Endpoint) Answer {
+func (m *Market) fail(a *Answer, e *Endpoint) {
 	p, t, rng := &m.params, m.tables, &m.attempt
+	a.Kind = Failed
 	if rng.Chance(p.QuickErrors) {
-		return Answer{Kind: Failed, Duration: micros(leastError + p.QuickErrorS*t.expo.Draw(rng))}
+		a.Duration = micros(leastError + p.QuickErrorS*t.expo.Draw(rng))
+		return
 	}
-	return Answer{Kind: Failed, Timeout: true, Duration: micros(leastError + e.hang*(0.4+0.8*t.expo.Draw(rng)))}
+	a.Timeout, a.Duration = true, micros(leastError+e.hang*(0.4+0.8*t.expo.Draw(rng)))
 }
 
 // Finish frees the place of an attempt. When it was served, the endpoint's prompt cache now holds the conversation.

@@ -57,20 +57,19 @@ func (a *Arrivals) Next() int64 {
 	return a.sources[a.next].at
 }
 
-// Pop takes the next start and returns its conversation.
-func (a *Arrivals) Pop() Session {
+// Pop takes the next start and makes its conversation in s.
+func (a *Arrivals) Pop(s *Session) {
 	stream := random.Seeded(random.Mix(a.streams + uint64(a.number)*0x9e3779b97f4a7c15))
 	if a.model.recorded != nil {
-		session := a.model.replayStart(stream, a.model.firsts[a.number], a.number)
+		a.model.replayStart(s, stream, a.model.firsts[a.number], a.number)
 		a.number++
-		return session
+		return
 	}
-	s := &a.sources[a.next]
-	session := a.model.start(stream, int32(a.next), a.number)
+	a.model.start(s, stream, int32(a.next), a.number)
 	a.number++
-	s.at += 1 + int64(s.gaps.Draw(&s.stream)/s.rate)
+	from := &a.sources[a.next]
+	from.at += 1 + int64(from.gaps.Draw(&from.stream)/from.rate)
 	a.seek()
-	return session
 }
 
 // seek finds the next start and enters new windows on the way.

@@ -180,9 +180,9 @@ func (m *Model) Expected(horizon int64) float64 {
 }
 
 // replayStart is the conversation that begins at a recorded turn.
-func (m *Model) replayStart(stream random.Stream, at int32, number uint32) Session {
+func (m *Model) replayStart(s *Session, stream random.Stream, at int32, number uint32) {
 	t := &m.recorded[at]
-	return Session{stream: stream, Number: number, Client: t.client, Turn: -1, Turns: t.left, Tools: t.tools, row: at}
+	*s = Session{stream: stream, Number: number, Client: t.client, Turn: -1, Turns: t.left, Tools: t.tools, row: at}
 }
 
 // replayTurn moves a recorded conversation to its next turn.

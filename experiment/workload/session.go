@@ -25,19 +25,19 @@ type Session struct {
 }
 
 // start begins a conversation. Its stream decides all of its turns, whatever happens to the requests.
-func (m *Model) start(stream random.Stream, from int32, number uint32) Session {
+func (m *Model) start(s *Session, stream random.Stream, from int32, number uint32) {
 	p := &m.laws.params
-	s := Session{stream: stream, Number: number, Client: from, Turn: -1, Turns: 1}
+	*s = Session{}
+	s.stream, s.Number, s.Client, s.Turn, s.Turns = stream, number, from, -1, 1
 	u := s.stream.Float64()
 	switch {
 	case u < p.AgentShare:
 		s.Agent = true
-		s.Turns = 1 + m.drawTurns(&s, p.AgentTurns-1)
+		s.Turns = 1 + m.drawTurns(s, p.AgentTurns-1)
 	case u < p.AgentShare+(1-p.AgentShare)*(1-p.SingleShare):
-		s.Turns = 1 + m.drawTurns(&s, p.ChatTurns-1)
+		s.Turns = 1 + m.drawTurns(s, p.ChatTurns-1)
 	}
 	s.Tools = s.stream.Chance(p.ToolShare) || s.Agent
-	return s
 }
 
 // drawTurns draws a geometric number of further turns, from 0, with the given mean.

@@ -110,7 +110,10 @@ func TestArrivalsAreOrderedRepeatableAndMeetTheRate(t *testing.T) {
 		if b.Next() != at {
 			t.Fatalf("start %d differs between two runs of one seed", n)
 		}
-		if got, want := a.Pop(), b.Pop(); got != want {
+		var got, want Session
+		a.Pop(&got)
+		b.Pop(&want)
+		if got != want {
 			t.Fatalf("conversation %d differs between two runs of one seed", n)
 		}
 		last = at
@@ -186,7 +189,8 @@ func TestTurnsGrowAndAreCompacted(t *testing.T) {
 	p := DefaultParams()
 	rapid.Check(t, func(t *rapid.T) {
 		m := &w.Models[rapid.IntRange(0, 19).Draw(t, "model")]
-		s := m.start(random.Seeded(rapid.Uint64().Draw(t, "stream")), int32(rapid.IntRange(0, len(m.clients)-1).Draw(t, "client")), 0)
+		var s Session
+		m.start(&s, random.Seeded(rapid.Uint64().Draw(t, "stream")), int32(rapid.IntRange(0, len(m.clients)-1).Draw(t, "client")), 0)
 		now := rapid.Int64Range(0, 7*86400*1e6-1).Draw(t, "now")
 		before := Session{}
 		for s.More() {
@@ -258,7 +262,7 @@ func TestFlashAddsVolume(t *testing.T) {
 			if a.Next() >= 2*3600e6 {
 				n++
 			}
-			a.Pop()
+			a.Pop(new(Session))
 		}
 		return n
 	}
