@@ -107,17 +107,17 @@ func (d Design) Problems() []Problem {
 	}
 	switch {
 	case d.Block <= 0:
-		add("block", "%s is not positive", d.Block)
+		add("block", "%s is not positive", Length(d.Block))
 	case day%d.Block != 0:
-		add("block", "%s does not divide a day", d.Block)
+		add("block", "%s does not divide a day", Length(d.Block))
 	case (day/d.Block)%2 != 0:
-		add("block", "%s gives %d blocks a day, which cannot be matched in pairs", d.Block, day/d.Block)
+		add("block", "%s gives %d blocks a day, which cannot be matched in pairs", Length(d.Block), day/d.Block)
 	}
 	switch {
 	case d.BurnIn < 0:
-		add("burn_in", "%s is negative", d.BurnIn)
+		add("burn_in", "%s is negative", Length(d.BurnIn))
 	case d.Block > 0 && d.BurnIn >= d.Block:
-		add("burn_in", "%s leaves nothing of a block of %s", d.BurnIn, d.Block)
+		add("burn_in", "%s leaves nothing of a block of %s", Length(d.BurnIn), Length(d.Block))
 	}
 	if !slices.Contains(BurnInScopes(), d.BurnInScope) {
 		add("burn_in_scope", "%q is not one of %q", d.BurnInScope, BurnInScopes())

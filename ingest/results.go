@@ -19,6 +19,8 @@ var ErrNoRun = errors.New("no results")
 type RunRecord struct {
 	RunID      string
 	ReportDate string // YYYY-MM-DD; saving replaces what was saved for it
+	Since      time.Time
+	Until      time.Time // [Since, Until) is the window that was analysed; zero is unbounded; Run does not return them
 	Experiment string
 	InputHash  string // of everything that the results follow from
 	Document   []byte // results.json, from which a report can be rendered alone
@@ -78,13 +80,30 @@ func saveRun(ctx context.Context, tx *sql.Tx, run RunRecord, estimates []stats.E
 				number(r.p), number(r.pAdjusted), e.Pairs, e.Models, e.Verdict})
 		}
 	}
-	for _, d := range diagnostics {
+	for _, d := range append(windowDiagnostics(run), diagnostics...) {
 		remarks = append(remarks, []any{run.RunID, run.ReportDate, d.Name, d.Scope, number(d.Value), d.Text})
 	}
 	if err := insertRows(ctx, tx, "results", results); err != nil {
 		return err
 	}
 	return insertRows(ctx, tx, "diagnostics", remarks)
+}
+
+// Names of the diagnostics that keep the window of a saved run, as text in RFC 3339, for the views.
+const (
+	diagnosticSince = "window_since"
+	diagnosticUntil = "window_until"
+)
+
+func windowDiagnostics(run RunRecord) []Diagnostic {
+	var all []Diagnostic
+	if !run.Since.IsZero() {
+		all = append(all, Diagnostic{Name: diagnosticSince, Text: run.Since.UTC().Format(time.RFC3339Nano)})
+	}
+	if !run.Until.IsZero() {
+		all = append(all, Diagnostic{Name: diagnosticUntil, Text: run.Until.UTC().Format(time.RFC3339Nano)})
+	}
+	return all
 }
 
 // rowsPerInsert balances the cost of a statement against that of parsing a long one.

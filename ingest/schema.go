@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,6 +30,7 @@ const (
 
 type sqlTable struct {
 	name    string
+	about   string // one line, kept in the file as the table's comment
 	columns []sqlColumn
 }
 
@@ -43,55 +45,63 @@ func (t sqlTable) create() string {
 // tables returns every table of the file. Names and columns are a contract with whoever opens the file.
 func tables() []sqlTable {
 	return []sqlTable{
-		{"requests", requestTableColumns()},
-		{"attempts", attemptTableColumns()},
-		{"blocks", []sqlColumn{
+		{"requests", "one row per caller request", requestTableColumns()},
+		{"attempts", "one row per try at an endpoint, of requests with a failed or second try", attemptTableColumns()},
+		{"blocks", "the schedule that is applied", []sqlColumn{
 			{"block_id", sqlText}, {"pair_id", sqlText}, {"day", sqlInt}, {"slot", sqlInt}, {"arm", sqlText},
 			{"starts", sqlTime}, {"ends", sqlTime}, {"burn_in_ends", sqlTime}, {"model", sqlText},
 		}},
-		{"loads", []sqlColumn{
+		{"loads", "one row per loaded file", []sqlColumn{
 			{"load_id", sqlText}, {"file", sqlText}, {"format", sqlText}, {"hash", sqlText}, {"bytes", sqlBigint},
 			{"rows", sqlBigint}, {"rejects", sqlBigint}, {"skipped", sqlBigint}, {"duplicates", sqlBigint},
 			{"conflicts", sqlBigint}, {"notes", sqlText}, {"loaded_at", sqlTime},
 		}},
-		{"rejects", []sqlColumn{
+		{"rejects", "lines that could not be read", []sqlColumn{
 			{"file", sqlText}, {"line", sqlBigint}, {"reason", sqlText}, {"text", sqlText}, {"load_id", sqlText},
 		}},
-		{"results", []sqlColumn{
+		{"results", "effects of every report date, scope and estimand", []sqlColumn{
 			{"run_id", sqlText}, {"report_date", sqlDate}, {"metric", sqlText}, {"unit", sqlText}, {"scope", sqlText},
 			{"estimand", sqlText}, {"control", sqlDouble}, {"treatment", sqlDouble}, {"estimate", sqlDouble},
 			{"lo", sqlDouble}, {"hi", sqlDouble}, {"p_value", sqlDouble}, {"p_adjusted", sqlDouble},
 			{"pairs", sqlInt}, {"models", sqlInt}, {"verdict", sqlText},
 		}},
-		{"replicates", []sqlColumn{
+		{"replicates", "bootstrap replicates, where they are kept", []sqlColumn{
 			{"run_id", sqlText}, {"report_date", sqlDate}, {"metric", sqlText}, {"scope", sqlText},
 			{"replicate", sqlInt}, {"value", sqlDouble},
 		}},
-		{"diagnostics", []sqlColumn{
+		{"diagnostics", "counts and remarks of every report date", []sqlColumn{
 			{"run_id", sqlText}, {"report_date", sqlDate}, {"name", sqlText}, {"scope", sqlText},
 			{"value", sqlDouble}, {"text", sqlText},
 		}},
-		{"runs", []sqlColumn{
+		{"runs", "one row per report date, with its results.json", []sqlColumn{
 			{"run_id", sqlText}, {"report_date", sqlDate}, {"experiment", sqlText}, {"input_hash", sqlText},
 			{"document", sqlText}, {"finished_at", sqlTime},
 		}},
-		{"quality_bits", []sqlColumn{{"bit", sqlBigint}, {"name", sqlText}, {"meaning", sqlText}}},
-		{"meta", []sqlColumn{{"key", sqlText}, {"value", sqlText}}},
+		{"quality_bits", "what the bits of requests.quality mean", []sqlColumn{{"bit", sqlBigint}, {"name", sqlText}, {"meaning", sqlText}}},
+		{"meta", "version of these tables and views", []sqlColumn{{"key", sqlText}, {"value", sqlText}}},
 	}
 }
 
-// ensureSchema makes the tables of a new file and checks the version of an old one.
+// errNotOurs is the error of a DuckDB file that this program did not make.
+var errNotOurs = errors.New("not a switchback file: it has no table meta")
+
+// ensureSchema makes the tables and views of a new file; of an old one it checks the version and renews the views.
 func ensureSchema(ctx context.Context, db *sql.DB, readOnly bool) error {
 	var hasMeta bool
 	const find = "SELECT count(*) > 0 FROM duckdb_tables() WHERE table_name = 'meta' AND NOT temporary"
 	if err := db.QueryRowContext(ctx, find).Scan(&hasMeta); err != nil {
 		return err
 	}
-	if hasMeta {
+	switch {
+	case hasMeta && readOnly:
 		return checkVersion(ctx, db)
-	}
-	if readOnly {
-		return fmt.Errorf("not a switchback file: it has no table meta")
+	case hasMeta:
+		if err := checkVersion(ctx, db); err != nil {
+			return err
+		}
+		return ensureViews(ctx, db)
+	case readOnly:
+		return errNotOurs
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -102,6 +112,9 @@ func ensureSchema(ctx context.Context, db *sql.DB, readOnly bool) error {
 		if _, err := tx.ExecContext(ctx, t.create()); err != nil {
 			return fmt.Errorf("create table %s: %w", t.name, err)
 		}
+		if _, err := tx.ExecContext(ctx, "COMMENT ON TABLE "+t.name+" IS "+quote(t.about)); err != nil {
+			return err
+		}
 	}
 	for _, q := range QualityBits() {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO quality_bits VALUES (?, ?, ?)", q.Bit, q.Name, q.Meaning); err != nil {
@@ -111,7 +124,10 @@ func ensureSchema(ctx context.Context, db *sql.DB, readOnly bool) error {
 	if _, err := tx.ExecContext(ctx, "INSERT INTO meta VALUES ('schema_version', ?)", strconv.Itoa(SchemaVersion)); err != nil {
 		return err
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return ensureViews(ctx, db)
 }
 
 func checkVersion(ctx context.Context, db *sql.DB) error {

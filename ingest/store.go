@@ -20,6 +20,12 @@ import (
 // process when DuckDB knows it.
 var ErrLocked = errors.New("locked by another process")
 
+// ErrDamaged is wrapped by the error of Open when the file is none of DuckDB's, cut short or damaged.
+var ErrDamaged = errors.New("cannot be read")
+
+// ErrNewer is wrapped by the error of Open when a newer DuckDB wrote the file in a form that the one inside does not know.
+var ErrNewer = errors.New("written by a newer DuckDB")
+
 // Options of a store. See DefaultOptions.
 type Options struct {
 	Memory   string // most memory that DuckDB may use, such as "1GiB"
@@ -120,13 +126,22 @@ func dataSource(path string, o Options) (string, error) {
 var lockHolder = regexp.MustCompile(`Conflicting lock is held in (.*?\(PID \d+\))`)
 
 func openError(path string, err error) error {
-	if !strings.Contains(err.Error(), "Could not set lock") {
-		return fmt.Errorf("open %s: %w", path, err)
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "Could not set lock"):
+		if m := lockHolder.FindStringSubmatch(text); m != nil {
+			return fmt.Errorf("open %s: %w: %s", path, ErrLocked, m[1])
+		}
+		return fmt.Errorf("open %s: %w", path, ErrLocked)
+	case strings.Contains(text, "not a valid DuckDB database file"):
+		return fmt.Errorf("open %s: %w: it is not a DuckDB file", path, ErrDamaged)
+	case strings.Contains(text, "with version number"):
+		return fmt.Errorf("open %s: %w", path, ErrNewer)
+	case strings.Contains(text, "Corrupt database file"), strings.Contains(text, "Could not read enough bytes"),
+		strings.Contains(text, "Serialization Error"), strings.Contains(text, "replaying WAL"):
+		return fmt.Errorf("open %s: %w: %s", path, ErrDamaged, plainMessage(text))
 	}
-	if m := lockHolder.FindStringSubmatch(err.Error()); m != nil {
-		return fmt.Errorf("open %s: %w: %s", path, ErrLocked, m[1])
-	}
-	return fmt.Errorf("open %s: %w", path, ErrLocked)
+	return fmt.Errorf("open %s: %s", path, plainMessage(text)) // the driver has no errors to tell apart
 }
 
 // Path returns the path that the store was opened with.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"switchback/experiment"
 )
 
 const (
@@ -20,22 +22,7 @@ func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func minuteOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 // seconds prints a length of time as people say it: 3 h, 1 h 30 min, 45 s.
-func seconds(s int64) string {
-	if s == 0 {
-		return "0 s"
-	}
-	var parts []string
-	for _, u := range []struct {
-		size int64
-		name string
-	}{{3600, "h"}, {60, "min"}, {1, "s"}} {
-		if n := s / u.size; n != 0 {
-			parts = append(parts, strconv.FormatInt(n, 10)+" "+u.name)
-		}
-		s %= u.size
-	}
-	return strings.Join(parts, " ")
-}
+func seconds(s int64) string { return experiment.Length(time.Duration(s) * time.Second) }
 
 // decimals returns how many decimals show that many significant digits of a width: the two-digit rule gives 13.9 for a
 // number whose interval is 5.9 wide, and 67 for one whose interval is 10 wide. Zero and unknown widths give fallback.

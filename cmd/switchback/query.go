@@ -3,44 +3,54 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/csv"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"switchback/experiment"
 	"switchback/ingest"
 )
 
+// querySettings are the flags of query.
+type querySettings struct {
+	settings
+	format  string
+	list    bool
+	timeout time.Duration
+}
+
+// defaultTimeout is how long a query may take.
+const defaultTimeout = 5 * time.Minute
+
+// queryFormats are the forms of a result.
+func queryFormats() []string { return []string{"table", "markdown", "csv", "json", formatParquet} }
+
 // queryCommand runs read-only SQL on the DuckDB file.
 func (p *process) queryCommand() command {
-	var s settings
-	var format string
+	var s querySettings
 	fs := pflag.NewFlagSet("query", pflag.ContinueOnError)
 	s.configFlag(fs)
 	s.outputFlags(fs)
-	fs.StringVar(&format, "format", "table", "table, markdown, csv or json, a `word`")
+	fs.StringVar(&s.format, "format", "table", "table, markdown, csv, json or parquet, a `word`")
+	fs.BoolVar(&s.list, "list", false, "show the tables, the views and examples")
+	fs.DurationVar(&s.timeout, "timeout", defaultTimeout, "end a query that takes longer than this `time`, such as 30s; 0: no limit")
 	s.logFlags(fs)
 	return command{
 		use:   "query SQL",
 		short: "Run read-only SQL on the DuckDB file",
-		long: "Tables: requests, attempts, blocks, loads, rejects, results, diagnostics, runs.\n" +
-			"csv and json have full precision and leave unknown values empty (null).",
-		example: "  switchback query \"SELECT metric, estimate, lo, hi FROM results WHERE scope = 'overall' AND estimand = 'relative'\"\n" +
-			"  switchback query --format csv 'FROM requests LIMIT 10'",
-		args:  cobra.ExactArgs(1),
+		long: "--list shows what there is to ask. Views with plain names stand over the tables: effects, per_model, by_block,\n" +
+			"by_provider and requests_in_analysis. csv, json and parquet have full precision and leave unknown values empty (null);\n" +
+			"table and markdown round to six digits. A query reads this file and nothing else, and writes nothing.",
+		example: "  switchback query --list\n  switchback query 'FROM effects'\n  switchback query --format csv 'FROM requests LIMIT 10'\n" +
+			"  switchback query --format parquet 'FROM requests_in_analysis' > requests.parquet",
+		args:  cobra.MaximumNArgs(1),
 		flags: fs,
 		run: func(ctx context.Context, args []string) error {
-			if err := checkWords("format", format, []string{"table", "markdown", "csv", "json"}); err != nil {
+			if err := s.check(args, p); err != nil {
 				return err
 			}
 			c, err := s.load(fs, knownNames())
@@ -53,150 +63,101 @@ func (p *process) queryCommand() command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(runQuery(ctx, store, args[0], format, p.stdout), store.Close())
+			return errors.Join(p.query(ctx, store, &s, args), store.Close())
 		},
 	}
 }
 
-func runQuery(ctx context.Context, store *ingest.Store, sql, format string, w io.Writer) error {
+// check refuses what cannot be asked.
+func (s *querySettings) check(args []string, p *process) error {
+	if err := checkWords("format", s.format, queryFormats()); err != nil {
+		return err
+	}
+	switch {
+	case s.list && len(args) > 0:
+		return usageError("leave one of them out", "--list beside a query")
+	case !s.list && (len(args) == 0 || strings.TrimSpace(args[0]) == ""):
+		return usageError("switchback query --list shows what there is to ask", "no query")
+	case s.timeout < 0:
+		return usageError("such as 30s; 0 sets no limit", "--timeout: %s is negative", experiment.Length(s.timeout))
+	case s.format == formatParquet && isTerminal(p.stdout):
+		return usageError("write it to a file: … > result.parquet", "--format parquet is not for a terminal")
+	}
+	return nil
+}
+
+func (p *process) query(ctx context.Context, store *ingest.Store, s *querySettings, args []string) error {
+	within := ctx
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+	}
+	buffered := bufio.NewWriter(p.stdout)
+	var err error
+	if s.list {
+		err = writeCatalog(within, buffered, store)
+	} else {
+		err = runQuery(within, buffered, store, args[0], s.format)
+	}
+	switch {
+	case err == nil:
+		if err = buffered.Flush(); err != nil {
+			err = fmt.Errorf("write result: %w", err)
+		}
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case within.Err() != nil:
+		return &ExitError{Code: exitFailed, Err: fmt.Errorf("query %s: not done after %s", store.Path(), experiment.Length(s.timeout)), Hint: "--timeout sets another limit; 0 sets none"}
+	}
+	return queryError(err)
+}
+
+// runQuery runs a query and writes its result in a format.
+func runQuery(ctx context.Context, w *bufio.Writer, store *ingest.Store, sql, format string) error {
 	rows, err := store.Query(ctx, sql)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return usageError("the file is opened for reading only", "%w", err)
+		return err
 	}
 	defer rows.Close() //nolint:errcheck // only read
-	buffered := bufio.NewWriter(w)
 	switch format {
 	case "csv":
-		err = writeRowsCSV(buffered, rows)
+		return writeRowsCSV(w, rows)
 	case "json":
-		err = writeRowsJSON(buffered, rows)
-	default:
-		err = writeRowsTable(buffered, rows, format)
+		return writeRowsJSON(w, rows)
+	case formatParquet:
+		return rows.WriteParquet(ctx, w, "")
 	}
-	return errors.Join(err, buffered.Flush())
+	return writeRowsTable(w, rows, format)
 }
 
-func writeRowsCSV(w io.Writer, rows *ingest.Rows) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(rows.Columns); err != nil {
+// queryError gives DuckDB's objection to a query its exit code, and a hint where there is one.
+func queryError(err error) error {
+	var fault *ingest.QueryError
+	if !errors.As(err, &fault) {
 		return err
 	}
-	for rows.Next() {
-		if err := out.Write(textsOf(rows)); err != nil {
-			return err
-		}
+	const list = "switchback query --list shows tables, views and examples"
+	meant := ""
+	if n := len(fault.Meant); n > 0 {
+		meant = "did you mean " + strings.Join(fault.Meant[:min(n, 3)], ", ") + "? "
 	}
-	out.Flush()
-	return errors.Join(rows.Err(), out.Error())
-}
-
-func writeRowsTable(w io.Writer, rows *ingest.Rows, format string) error {
-	t := table.NewWriter()
-	t.SetStyle(plainTable())
-	t.AppendHeader(rowOf(rows.Columns))
-	right := make([]bool, len(rows.Types))
-	for i, typ := range rows.Types {
-		right[i] = isNumber(typ)
+	switch fault.Kind {
+	case ingest.FaultMemory:
+		return &ExitError{Code: exitFailed, Err: err, Hint: "--memory gives the query more"}
+	case ingest.FaultDamaged:
+		return &ExitError{Code: exitFailed, Err: err, Hint: damagedHint}
+	case ingest.FaultTable:
+		return usageError(meant+list, "%w", err)
+	case ingest.FaultName:
+		return usageError(meant+"DESCRIBE and the name of a table or view shows its columns", "%w", err)
+	case ingest.FaultSyntax:
+		return usageError("the SQL is DuckDB's; "+list, "%w", err)
+	case ingest.FaultReadOnly:
+		return usageError("the file is opened for reading only", "%w", err)
+	case ingest.FaultSealed:
+		return usageError("a query reads this file and nothing else; --format writes its result to stdout", "%w", err)
 	}
-	t.SetColumnConfigs(aligned(right))
-	for rows.Next() {
-		t.AppendRow(rowOf(textsOf(rows)))
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	text := rendered(t)
-	if format == "markdown" {
-		text = t.RenderMarkdown()
-	}
-	_, err := fmt.Fprintln(w, text)
-	return err
-}
-
-// isNumber reports whether a DuckDB type is set flush right.
-func isNumber(typ string) bool {
-	return strings.HasSuffix(typ, "INT") || strings.HasSuffix(typ, "INTEGER") || strings.HasPrefix(typ, "DECIMAL") || typ == "DOUBLE" || typ == "FLOAT"
-}
-
-// writeRowsJSON writes a list of objects whose keys stand in the order of the columns.
-func writeRowsJSON(w io.Writer, rows *ingest.Rows) error {
-	separator := "[\n"
-	for rows.Next() {
-		var line strings.Builder
-		for i, v := range rows.Values() {
-			key, err := json.Marshal(rows.Columns[i])
-			if err != nil {
-				return err
-			}
-			value, err := json.Marshal(jsonValue(v, rows.Types[i]))
-			if err != nil {
-				return fmt.Errorf("column %s: %w", rows.Columns[i], err)
-			}
-			if i > 0 {
-				line.WriteString(", ")
-			}
-			line.WriteString(string(key) + ": " + string(value))
-		}
-		if _, err := fmt.Fprintf(w, "%s  {%s}", separator, line.String()); err != nil {
-			return err
-		}
-		separator = ",\n"
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if separator == "[\n" {
-		separator = "["
-	} else {
-		separator = "\n"
-	}
-	_, err := fmt.Fprintln(w, separator+"]")
-	return err
-}
-
-// jsonValue is a value as JSON writes it: exact decimals as numbers, what is not finite as null.
-func jsonValue(v any, typ string) any {
-	switch v := v.(type) {
-	case nil, bool, int64:
-		return v
-	case ingest.Decimal:
-		return json.Number(v)
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
-		return v
-	}
-	return textOf(v, typ)
-}
-
-func textsOf(rows *ingest.Rows) []string {
-	texts := make([]string, len(rows.Columns))
-	for i, v := range rows.Values() {
-		texts[i] = textOf(v, rows.Types[i])
-	}
-	return texts
-}
-
-// textOf is a value as text, in full precision; unknown is empty.
-func textOf(v any, typ string) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case []byte:
-		return hex.EncodeToString(v)
-	case time.Time:
-		if typ == "DATE" {
-			return v.Format(time.DateOnly)
-		}
-		return v.Format(time.RFC3339Nano)
-	}
-	return fmt.Sprint(v)
+	return usageError("", "%w", err)
 }

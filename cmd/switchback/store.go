@@ -23,11 +23,19 @@ func (c *config) storeOptions() ingest.Options {
 // openStore opens a DuckDB file. One that another process holds is an error with exit code 75.
 func openStore(ctx context.Context, path string, o ingest.Options) (*ingest.Store, error) {
 	store, err := ingest.Open(ctx, path, o)
-	if errors.Is(err, ingest.ErrLocked) {
+	switch {
+	case errors.Is(err, ingest.ErrLocked):
 		return nil, &ExitError{Code: exitLocked, Err: err, Hint: "close the program that has the file open, or retry later"}
+	case errors.Is(err, ingest.ErrDamaged):
+		return nil, &ExitError{Code: exitFailed, Err: err, Hint: damagedHint}
+	case errors.Is(err, ingest.ErrNewer):
+		return nil, usageError("choose another --out, or copy its tables into a file of an older form with the DuckDB that wrote it", "%w", err)
 	}
 	return store, err
 }
+
+// damagedHint says what to do with a DuckDB file that cannot be read.
+const damagedHint = "restore it, or move it away and run again: what the logs still hold is loaded anew"
 
 // openFilled opens a DuckDB file that an earlier command has filled.
 func openFilled(ctx context.Context, path string, o ingest.Options) (*ingest.Store, error) {

@@ -1,0 +1,167 @@
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"switchback/experiment"
+)
+
+// view is a stored view: what people ask of the tables most often, under plain names. Views are kept in the file, so that
+// whoever opens it with another program sees them too. They use nothing that a DuckDB without extensions lacks.
+type view struct {
+	name  string
+	about string
+	query string
+}
+
+// views returns every view of the file. Those about the analysis speak of the latest report date.
+func views() []view {
+	return []view{
+		{
+			"effects", "the latest report's effects, all models together: levels of both arms, effects with intervals, verdict",
+			effectsQuery("overall", ""),
+		},
+		{
+			"per_model", "the same for every model alone",
+			effectsQuery("model:", "substr(relative.scope, length('model:') + 1) AS model, "),
+		},
+		{"by_block", "one row per block of the schedule: its requests in the analysis, and their times, costs and failures, all models as one", byBlockQuery()},
+		{"by_provider", "one row per arm and provider: requests in the analysis that it served, its share, and their times, costs and failures", byProviderQuery()},
+		{"requests_in_analysis", "the requests that the latest report rests on: in a whole pair of its window, past the burn-in, not from a gateway's cache", inAnalysisQuery()},
+	}
+}
+
+// latestReport is the SQL of the newest report date.
+const latestReport = "(SELECT max(report_date) FROM runs)"
+
+// effectsQuery selects the relative and absolute effects of a scope, side by side, in report order.
+func effectsQuery(scope, model string) string {
+	var measures []string
+	for i, m := range experiment.Metrics() {
+		measures = append(measures, fmt.Sprintf("(%d, %s, %s)", i+1, quote(m.ID), quote(m.Title)))
+	}
+	order := "m.place"
+	if model != "" {
+		order = "model, m.place"
+	}
+	return `SELECT relative.report_date, ` + model + `relative.metric, m.title AS measure, relative.unit, relative.control, relative.treatment,
+	relative.estimate AS relative_effect, relative.lo AS relative_lo, relative.hi AS relative_hi,
+	absolute.estimate AS absolute_effect, absolute.lo AS absolute_lo, absolute.hi AS absolute_hi,
+	relative.p_value, relative.p_adjusted, relative.pairs, relative.models, relative.verdict
+FROM results relative
+JOIN results absolute ON absolute.report_date = relative.report_date AND absolute.scope = relative.scope AND absolute.metric = relative.metric
+JOIN (VALUES ` + strings.Join(measures, ", ") + `) AS m(place, metric, title) ON m.metric = relative.metric
+WHERE relative.report_date = ` + latestReport + ` AND starts_with(relative.scope, ` + quote(scope) + `)
+	AND relative.estimand = ` + quote(EstimandRelative) + ` AND absolute.estimand = ` + quote(EstimandAbsolute) + `
+ORDER BY ` + order
+}
+
+// inAnalysisQuery selects the rows that the estimates of the latest report rest on, as Window.kept does: before a first
+// report, those of every block.
+func inAnalysisQuery() string {
+	var columns []string
+	for _, c := range requestColumns() {
+		switch c.name {
+		case "in_burn_in", "quality", "source_row_id":
+		default:
+			columns = append(columns, "r."+c.name)
+		}
+	}
+	return `WITH report AS (
+	SELECT coalesce(max(CAST(text AS TIMESTAMP)) FILTER (name = ` + quote(diagnosticSince) + `), TIMESTAMP '-infinity') AS since,
+		coalesce(max(CAST(text AS TIMESTAMP)) FILTER (name = ` + quote(diagnosticUntil) + `), TIMESTAMP 'infinity') AS until
+	FROM diagnostics WHERE report_date = ` + latestReport + ` AND name IN (` + quote(diagnosticSince) + `, ` + quote(diagnosticUntil) + `)),
+inside AS (SELECT b.*, report.since, report.until FROM blocks b, report WHERE b.starts < report.until AND b.ends > report.since),
+paired AS (
+	SELECT * FROM inside b WHERE EXISTS (
+		SELECT 1 FROM inside other WHERE other.pair_id = b.pair_id AND other.model IS NOT DISTINCT FROM b.model AND other.arm <> b.arm))
+SELECT ` + strings.Join(columns, ", ") + `, b.pair_id, b.day, b.slot, b.model AS schedule_model,
+	` + quantityNamed("throughput") + ` / 1000.0 AS throughput_tokens_per_s
+FROM requests r JOIN paired b
+	ON b.block_id = r.block_id AND b.model IS NOT DISTINCT FROM CASE WHEN r.model IN (SELECT model FROM blocks WHERE model IS NOT NULL) THEN r.model END
+WHERE r.ts >= b.since AND r.ts < b.until AND r.in_burn_in = false AND r.status IS DISTINCT FROM ` + quote(experiment.StatusGatewayCache)
+}
+
+// columnsOfRows are the columns that by_block and by_provider make of the rows r of requests_in_analysis.
+func columnsOfRows() string {
+	return `quantile_disc(r.ttft_ms, 0.5) AS ttft_p50_ms, quantile_disc(r.ttft_ms, 0.95) AS ttft_p95_ms,
+	quantile_disc(r.throughput_tokens_per_s, 0.5) AS throughput_p50_tokens_per_s,
+	sum(r.cost_usd) AS cost_usd, ` + ratioNamed("cost_per_1k_requests") + ` AS cost_per_1k_requests_usd, ` +
+		ratioNamed("cost_per_1m_tokens") + ` AS cost_per_1m_tokens_usd,
+	` + ratioNamed("hit_429") + ` AS hit_429_share, ` + ratioNamed("needed_retry") + ` AS needed_retry_share, ` + ratioNamed("error_rate") + ` AS error_share`
+}
+
+func byBlockQuery() string {
+	return `SELECT b.block_id, b.pair_id, b.day, b.slot, b.arm, b.starts, b.ends, b.model, count(r.request_id) AS requests,
+	` + columnsOfRows() + `
+FROM blocks b LEFT JOIN requests_in_analysis r
+	ON r.block_id = b.block_id AND r.schedule_model IS NOT DISTINCT FROM b.model
+GROUP BY ALL ORDER BY b.starts, b.model`
+}
+
+func byProviderQuery() string {
+	return `SELECT r.arm, r.provider, count(*) AS requests, count(*) / sum(count(*)) OVER (PARTITION BY r.arm) AS share_of_arm,
+	` + columnsOfRows() + `
+FROM requests_in_analysis r WHERE r.provider IS NOT NULL
+GROUP BY r.arm, r.provider ORDER BY r.provider, r.arm`
+}
+
+// quantityNamed returns the SQL of a quantity, in its whole units.
+func quantityNamed(name string) string {
+	for _, q := range quantities() {
+		if q.name == name {
+			return q.value
+		}
+	}
+	panic("no quantity " + name)
+}
+
+// ratioNamed returns the SQL of a metric that is a ratio of two sums, in its unit.
+func ratioNamed(id string) string {
+	for _, m := range measures() {
+		if m.id == id {
+			return fmt.Sprintf("%g * CAST(%s AS DOUBLE) / nullif(%s, 0)", m.scale, m.y, m.n)
+		}
+	}
+	panic("no metric " + id)
+}
+
+// ensureViews makes the views anew where the file does not hold these ones.
+func ensureViews(ctx context.Context, db *sql.DB) error {
+	var all strings.Builder
+	for _, v := range views() {
+		fmt.Fprintln(&all, v.name, v.about, v.query)
+	}
+	sum := sha256.Sum256([]byte(all.String()))
+	version := hex.EncodeToString(sum[:])
+	var have bool
+	if err := db.QueryRowContext(ctx, "SELECT count(*) > 0 FROM meta WHERE key = 'views' AND value = ?", version).Scan(&have); err != nil || have {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()                          //nolint:errcheck // after Commit it does nothing
+	for _, v := range slices.Backward(views()) { // each reads those behind it
+		if _, err := tx.ExecContext(ctx, "CREATE OR REPLACE VIEW "+v.name+" AS "+v.query); err != nil {
+			return fmt.Errorf("create view %s: %w", v.name, err)
+		}
+		if _, err := tx.ExecContext(ctx, "COMMENT ON VIEW "+v.name+" IS "+quote(v.about)); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM meta WHERE key = 'views'"); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO meta VALUES ('views', ?)", version); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
