@@ -50,17 +50,23 @@ func (v Validation) opening() []block {
 		count(int64(v.Experiments), "experiment", "experiments"), name(v.Scenario), whole(v.Requests), name(v.Arms.Treatment), name(v.Arms.Control),
 		percentOf(v.Confidence), percentOf(v.Confidence))
 	blocks := []block{paragraph(first)}
-	var covered, missed, alarmed, unmeasured []text
+	var covered, near, missed, alarmed, unmeasured []text
 	for _, m := range v.Metrics {
-		s := m.Intervals[0].Covers
+		i := m.Intervals[0]
 		title := measureOf(m.ID, "").Title
+		withReason := words(title + " (" + i.Covers.text() + ")")
+		if reason := v.reason(m, i); reason != "" {
+			withReason = append(withReason, words(": "+reason)...)
+		}
 		switch {
-		case s.Share == nil:
+		case i.Covers.Share == nil:
 			unmeasured = append(unmeasured, words(title))
-		case s.outside(aimCoverLo, aimCoverHi):
-			missed = append(missed, words(title+" ("+s.text()+")"))
-		default:
+		case i.Covers.inside(aimCoverLo, aimCoverHi):
 			covered = append(covered, words(title))
+		case i.Covers.outside(aimCoverLo, aimCoverHi):
+			missed = append(missed, withReason)
+		default:
+			near = append(near, withReason)
 		}
 		for _, a := range m.SameArms {
 			if a.ByInterval.outside(aimAlarmLo, aimAlarmHi) {
@@ -69,11 +75,15 @@ func (v Validation) opening() []block {
 		}
 	}
 	items := []text{}
+	aim := percentOf(aimCoverLo) + " to " + percentOf(aimCoverHi)
 	if len(covered) > 0 {
-		items = append(items, sentence("Coverage agrees with {} to {}: {}.", percentOf(aimCoverLo), percentOf(aimCoverHi), series(covered)))
+		items = append(items, sentence("Coverage is {}: {}.", aim, series(covered)))
 	}
-	if len(missed) > 0 {
-		items = append(items, append(bold("Coverage is outside:"), append(append(words(" "), series(missed)...), words(".")...)...))
+	for _, m := range near {
+		items = append(items, append(append(bold("Coverage misses "+aim+", though its own interval reaches into it:"), append(words(" "), m...)...), words(".")...))
+	}
+	for _, m := range missed {
+		items = append(items, append(append(bold("Coverage misses "+aim+":"), append(words(" "), m...)...), words(".")...))
 	}
 	if low, high, ok := v.extremes(); ok {
 		items = append(items, sentence("The measured shares run from {} ({}) to {} ({}).",
@@ -87,7 +97,7 @@ func (v Validation) opening() []block {
 	} else {
 		items = append(items, sentence("False alarms of the {} intervals agree with {} to {} for every measure and both routers.", v.Interval, percentOf(aimAlarmLo), percentOf(aimAlarmHi)))
 	}
-	return append(blocks, bullets(items), paragraph(words("“Agrees” means that the 95% interval of the measured share, in brackets below, reaches into that range.")))
+	return append(blocks, bullets(items), paragraph(words("In brackets is the 95% interval of the measured share. “Agrees” means that it reaches into the range.")))
 }
 
 // extremes returns the measures whose intervals hold the truth least and most often.
@@ -169,7 +179,7 @@ func (v Validation) slotTable() []block {
 	t := columns("Measure", ">Off: covers", ">width", ">error", ">On: covers", ">width", ">error")
 	var narrower, better []float64
 	for _, m := range v.Metrics {
-		off, on := m.Intervals[0], m.interval("slot-adjusted")
+		off, on := m.Intervals[0], m.interval(kindSlotAdjusted)
 		t.row(words(measureOf(m.ID, "").Title), words(off.Covers.text()), words(widthText(off.Width)), words(logPoints(off.RMSE)),
 			words(on.Covers.text()), words(widthText(on.Width)), words(logPoints(on.RMSE)))
 		if off.Width != nil && on.Width != nil && *off.Width > 0 {
@@ -290,6 +300,9 @@ func (m MetricValidation) interval(kind string) IntervalValidation {
 	}
 	return IntervalValidation{Kind: kind}
 }
+
+// inside tells whether the measured share lies in a range, or was not measured.
+func (s Share) inside(lo, hi float64) bool { return s.Share == nil || lo <= *s.Share && *s.Share <= hi }
 
 // outside tells whether the measured share disagrees with a range.
 func (s Share) outside(lo, hi float64) bool { return s.Share != nil && (*s.Hi < lo || *s.Lo > hi) }

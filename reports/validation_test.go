@@ -68,7 +68,7 @@ func TestValidationPage(t *testing.T) {
 	text := string(files[0].Bytes)
 	for _, want := range []string{
 		"200 experiments were simulated in scenario `openrouter-week` (600,000,000 requests in all)",
-		"- Coverage agrees with 93% to 97%: TTFT p50.",
+		"- Coverage is 93% to 97%: TTFT p50.",
 		"- The measured shares run from 95.0% (TTFT p50) to 95.0% (TTFT p50).",
 		"- Nothing was measured of Hit at least one 429.",
 		"- **False alarms are outside 3% to 7%:** TTFT p50 with `routing-cost` (15.0% (10.7–20.6)).",
@@ -135,5 +135,85 @@ func TestPowerTexts(t *testing.T) {
 	}
 	if bytes.Contains(image, []byte("NaN")) || bytes.Contains(image, []byte("Inf")) {
 		t.Error("a coordinate that is no number")
+	}
+}
+
+// TestCoverageWarnings: a report tells which of its intervals did not hold the truth as often as they say, and what the
+// experiments show of the reason.
+func TestCoverageWarnings(t *testing.T) {
+	doc := normalDocument()
+	v := validationFixture()
+	if w := v.CoverageWarnings(doc); len(w) != 0 {
+		t.Errorf("95 %% of 200: %v", w)
+	}
+	missed := func(hits int, share, bias, widthLog float64, below int) Validation {
+		v := validationFixture()
+		m := &v.Metrics[0]
+		m.BurnIns[1].Bias.Log = number64(bias)
+		m.Intervals[0].Covers = Share{Hits: hits, Trials: 200, Share: &share, Lo: number64(share - .03), Hi: number64(share + .03)}
+		m.Intervals[0].WidthLog, m.Intervals[0].Below, m.Intervals[0].Above = number64(widthLog), below, 200-hits-below
+		return v
+	}
+	// The spread of the fixture is 5.66 log points. Student's t with 27 degrees of freedom is 2.0518 at 97.5 %, so an
+	// interval that allows for as much is 0.2323 wide.
+	const subject = "TTFT p50: the 95% interval (expanded) held the true effect in "
+	for name, c := range map[string]struct {
+		v    Validation
+		want string
+	}{
+		"narrow": {missed(180, .90, 0.001, 0.18, 9), "90.0% (87.0–93.0) of 200 simulated experiments of 28 pairs, not in 93% to 97%: the estimates scatter by 5.7 log points about the truth, and the intervals allow for 4.4; the pairs of one experiment"},
+		"biased": {missed(180, .90, -0.03, 0.2323, 18), "the estimates are off by −3.0 log points on average, beside a spread of 5.7; the truth lay below the interval 18 times and above it 2 times"},
+		"tails":  {missed(180, .90, 0.001, 0.2323, 10), "and the intervals allow for 5.7, enough on average; experiments with a large error"},
+		"wide":   {missed(198, .99, 0.001, 0.30, 1), "allow for 7.3; a balanced order of the arms takes noise out"},
+		"short":  {missed(198, .99, 0.001, 0.2323, 1), "the errors have shorter tails than normal ones"},
+	} {
+		w := c.v.CoverageWarnings(doc)
+		if len(w) != 1 || w[0].Code != WarningCoverage || !strings.HasPrefix(w[0].Text, subject) || !strings.Contains(w[0].Text, c.want) {
+			t.Errorf("%s: %v, want %q", name, w, c.want)
+		}
+		page, err := RenderValidation(c.v)
+		if err != nil || !strings.Contains(string(page[0].Bytes), strings.TrimPrefix(c.want, "90.0% (87.0–93.0) of 200 simulated experiments of 28 pairs, not in 93% to 97%: ")) {
+			t.Errorf("%s: the page does not tell the reason (%v)", name, err)
+		}
+	}
+	old := missed(180, .90, 0.001, 0.18, 9)
+	old.Metrics[0].Intervals[0].WidthLog = nil
+	if w := old.CoverageWarnings(doc); len(w) != 1 || !strings.HasSuffix(w[0].Text, "not in 93% to 97%") {
+		t.Errorf("without widths: %v", w)
+	}
+	narrow := missed(180, .90, 0.001, 0.18, 9)
+	for name, change := range map[string]func(*Document){
+		"another kind":       func(d *Document) { d.Method.Interval = "t" }, // which holds 95 % in the fixture
+		"slot adjustment":    func(d *Document) { d.Method.SlotAdjustment = true },
+		"another confidence": func(d *Document) { d.Method.Confidence = 0.9 },
+		"other weights":      func(d *Document) { d.Method.Weights = "traffic" },
+		"no interval":        func(d *Document) { d.Metrics[0].Relative.Lo = nil },
+	} {
+		other := normalDocument()
+		change(&other)
+		if w := narrow.CoverageWarnings(other); len(w) != 0 {
+			t.Errorf("%s: %v", name, w)
+		}
+	}
+}
+
+// TestValidated: the validation that the program carries is one of all published measures.
+func TestValidated(t *testing.T) {
+	v, err := Validated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids, want []string
+	for _, m := range v.Metrics {
+		ids = append(ids, m.ID)
+	}
+	for _, m := range publishedTable() {
+		want = append(want, m.ID)
+	}
+	if diff := cmp.Diff(want, ids); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := DecodeValidation([]byte(`{"schema_version": 2}`)); err == nil {
+		t.Error("another version is read")
 	}
 }

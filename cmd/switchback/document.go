@@ -20,6 +20,7 @@ type facts struct {
 	logHash    string              // of driven rows, "" when they come from logs
 	short      []string            // files that are cut short, of which nothing was loaded
 	series     series
+	validated  reports.Validation // what the intervals of such experiments hold
 	provenance reports.Provenance
 }
 
@@ -48,6 +49,7 @@ func (c *config) document(e estimates, f facts) reports.Document {
 	lacks := c.lacks(doc.Diagnostics.Health, f)
 	doc.Incomplete = len(lacks) > 0
 	doc.Warnings = append(dataWarnings(doc, e, lacks), e.found.Warnings...)
+	doc.Warnings = append(doc.Warnings, f.validated.CoverageWarnings(doc)...)
 	return doc
 }
 

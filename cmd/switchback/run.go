@@ -162,6 +162,9 @@ func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment
 	if err := j.askFacts(ctx, store, e, command, &f); err != nil {
 		return reports.Document{}, err
 	}
+	if f.validated, err = reports.Validated(); err != nil {
+		return reports.Document{}, err
+	}
 	if f.health.FirstSeen == "" {
 		return reports.Document{}, &ExitError{
 			Code: exitFailed,
@@ -184,7 +187,7 @@ func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment
 		return doc, err
 	}
 	run := ingest.RunRecord{
-		RunID: j.record.RunID, ReportDate: w.date, Since: w.since, Until: w.until, Experiment: j.config.Name, InputHash: j.record.Fingerprint,
+		RunID: j.record.RunID, ReportDate: w.date, Experiment: j.config.Name, InputHash: j.record.Fingerprint,
 		Document: text, FinishedAt: j.p.now().UTC(),
 	}
 	return doc, store.SaveRun(ctx, run, doc.Metrics, diagnosticsOf(doc))
