@@ -3,14 +3,15 @@
 GO       ?= go
 BIN      := bin/switchback
 FUZZTIME ?= 10s
+PYTHON   ?= python3
 LINT_VERSION := $(shell sed -n '1s/^\# golangci-lint \([0-9.]*\).*/\1/p' .golangci.yml)
 LINT     := .bin/golangci-lint-$(LINT_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build run test test-slow race bench fuzz golden docs example lint check clean
+.PHONY: help tools build run test test-slow race bench bench-peers fuzz golden docs example lint check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 tools: ## check that Go and a C/C++ compiler are there (the static DuckDB needs them)
 	@$(GO) version >/dev/null 2>&1 || { echo "switchback needs Go 1.26 or newer: no '$(GO)' in PATH (https://go.dev/dl)" >&2; exit 1; }
@@ -38,6 +39,10 @@ race: tools ## run the short tests under the race detector
 
 bench: tools ## run the benchmark of every stage
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-peers: tools ## bootstrap a million rows here and with scipy: same answer, ratio of times (PYTHON: one that has scipy)
+	@$(PYTHON) -c 'import scipy' >/dev/null 2>&1 || { echo "bench-peers compares with scipy, which '$(PYTHON)' does not have: pip install scipy, or set PYTHON to one that has it" >&2; exit 1; }
+	SWITCHBACK_PEERS=1 PYTHON='$(PYTHON)' $(GO) test -count=1 -timeout 30m -v -run '^TestPeers$$' ./stats
 
 fuzz: tools ## fuzz every parser for FUZZTIME (default 10s) each
 	@set -e; for pkg in $$($(GO) list ./...); do \

@@ -19,8 +19,8 @@ import (
 )
 
 // TestPeers bootstraps a million rows with scipy too and compares answers and times. It runs with SWITCHBACK_PEERS=1 and needs
-// python3 with scipy ≥ 1.15 (or another interpreter named by PYTHON). scipy gets 400 replicates and its time is scaled up, as
-// 10,000 take it minutes.
+// python3 with scipy ≥ 1.15, or another interpreter named by PYTHON; make bench-peers runs it. Both draw 10,000 replicates,
+// which takes scipy a minute or two for each metric.
 func TestPeers(t *testing.T) {
 	if os.Getenv("SWITCHBACK_PEERS") == "" {
 		t.Skip("compares with scipy: set SWITCHBACK_PEERS=1")
@@ -32,7 +32,7 @@ func TestPeers(t *testing.T) {
 	if out, err := exec.Command(python, "-c", "import scipy").CombinedOutput(); err != nil {
 		t.Skipf("%s has no scipy: %v %s", python, err, out)
 	}
-	const rows, models, pairs, peerReplicates = 1_000_000, 30, 28, 400
+	const rows, models, pairs, peerReplicates = 1_000_000, 30, 28, 10_000
 	src := newBigSource(rows, models, pairs)
 	path := filepath.Join(t.TempDir(), "rows")
 	writeRows(t, path, src)
@@ -41,7 +41,7 @@ func TestPeers(t *testing.T) {
 		{ID: "p95", Kind: stats.Quantile, PerMille: 950, Quantity: "v", Scale: 1},
 	}
 	opts := stats.DefaultOptions()
-	opts.Interval = stats.IntervalPercentile
+	opts.Interval, opts.Replicates = stats.IntervalPercentile, peerReplicates
 	for _, metric := range metrics {
 		started := time.Now()
 		got, err := stats.Analyze(context.Background(), src, []stats.Metric{metric}, testPairs(7, 4), opts)
@@ -64,16 +64,15 @@ func TestPeers(t *testing.T) {
 		if !near(math.Log1p(*e.Estimate), peer.Estimate, 1e-12) {
 			t.Errorf("%s: estimate %v, scipy %v", metric.ID, math.Log1p(*e.Estimate), peer.Estimate)
 		}
-		// Four standard errors of an end that so few replicates leave.
-		tolerance := 4 * peer.SE * math.Sqrt(.025*.975/peerReplicates) / distuv.UnitNormal.Prob(1.96)
+		// Four standard errors of the difference between two ends, each with its own replicates.
+		tolerance := 4 * math.Sqrt2 * peer.SE * math.Sqrt(.025*.975/peerReplicates) / distuv.UnitNormal.Prob(1.96)
 		if !near(math.Log1p(*e.Lo), peer.Lo, tolerance) || !near(math.Log1p(*e.Hi), peer.Hi, tolerance) {
 			t.Errorf("%s: interval (%v, %v), scipy (%v, %v) ± %v", metric.ID, math.Log1p(*e.Lo), math.Log1p(*e.Hi), peer.Lo, peer.Hi, tolerance)
 		}
-		scaled := peer.Seconds * float64(opts.Replicates) / peerReplicates
-		t.Logf("%s of %d rows, %d models: log effect %.5f in (%.5f, %.5f) here, (%.5f, %.5f) in scipy", metric.ID, rows, models,
-			peer.Estimate, math.Log1p(*e.Lo), math.Log1p(*e.Hi), peer.Lo, peer.Hi)
-		t.Logf("%s: %.2f s here for %d replicates, half-samples beside them, and the source; scipy %.0f s for %d, so %.0f s for as many: %.0f times as long",
-			metric.ID, own, opts.Replicates, peer.Seconds, peerReplicates, scaled, scaled/own)
+		t.Logf("%s of %d rows, %d models: log effect %.5f in (%.5f, %.5f) here, (%.5f, %.5f) in scipy, whose ends may differ by %.5f", metric.ID, rows, models,
+			peer.Estimate, math.Log1p(*e.Lo), math.Log1p(*e.Hi), peer.Lo, peer.Hi, tolerance)
+		t.Logf("%s: %d replicates took %.2f s here, with half-samples beside them and the source, and %.1f s in scipy: %.0f times as long",
+			metric.ID, peerReplicates, own, peer.Seconds, peer.Seconds/own)
 	}
 }
 
