@@ -488,23 +488,3 @@ func TestDriveRefusesBadInput(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkDrive drives the whole default scenario for a day and logs a twelfth, as the built-in experiment does.
-func BenchmarkDrive(b *testing.B) {
-	cfg := DriveConfig{Plan: dayPlan(b), Seed: 3, LogRequests: 2_000_000 / 7}
-	for _, threads := range []int{1, 2} {
-		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
-			cfg.Threads = threads
-			requests := int64(0)
-			b.ReportAllocs()
-			for b.Loop() {
-				s, err := Drive(context.Background(), cfg, func(*Batch) error { return nil })
-				if err != nil {
-					b.Fatal(err)
-				}
-				requests += s.Requests
-			}
-			b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "requests/s")
-		})
-	}
-}
