@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,6 +72,9 @@ func (p *problems) whole(c *config) {
 		p.add("name", `name the experiment, such as name = "router-week"`, "is missing")
 	case len(c.Name) > 100 || strings.ContainsFunc(c.Name, unicode.IsControl):
 		p.add("name", "", "%q is longer than 100 bytes or holds control characters", c.Name)
+	}
+	if c.Seed > math.MaxInt64 && p.file.defines("seed") && p.overridden["seed"] == "" { // TOML has no other number like that
+		p.add("seed", "write 0 or more", "is negative")
 	}
 	if c.Out == "" {
 		p.add("out", "name a folder", "is empty")

@@ -252,7 +252,7 @@ func tomlError(path string, err error) error {
 	if key != "" {
 		subject += ": " + key
 	}
-	return usageError("the file is TOML: strings and lengths of time stand in quotes, instants and numbers do not", "%s: %s", subject, reason)
+	return usageError(tomlHint(reason), "%s: %s", subject, plainReason(reason))
 }
 
 // origin says where in a configuration file a key stands.

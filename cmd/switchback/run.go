@@ -187,7 +187,7 @@ func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment
 		return doc, err
 	}
 	run := ingest.RunRecord{
-		RunID: j.record.RunID, ReportDate: w.date, Experiment: j.config.Name, InputHash: j.record.Fingerprint,
+		RunID: j.record.RunID, ReportDate: w.date, Since: w.since, Until: w.until, Experiment: j.config.Name, InputHash: j.record.Fingerprint,
 		Document: text, FinishedAt: j.p.now().UTC(),
 	}
 	return doc, store.SaveRun(ctx, run, doc.Metrics, diagnosticsOf(doc))
