@@ -265,7 +265,7 @@ func TestNextModelKeepsTheTime(t *testing.T) {
 // NousResearch/hermes-agent PR 55580: a limit of one side was taken for that of another, and a healthy key was switched off. The caller's own
 // limit leaves the endpoint alone; a full endpoint cools by itself, a used-up quota with all that share it.
 func TestLimitsAreToldApart(t *testing.T) {
-	for limit, want := range map[Limit]Set{LimitCaller: {}, LimitOurs: {}, LimitCapacity: {1}, LimitPool: {3}, LimitUnknown: {3}} {
+	for limit, want := range map[Limit]Set{LimitCaller: {}, LimitOurs: {}, LimitCapacity: {low: 1}, LimitPool: {low: 3}, LimitUnknown: {low: 3}} {
 		endpoints := market(3)
 		endpoints[0].QuotaGroup, endpoints[1].QuotaGroup = "shared", "shared"
 		r, err := New("m", endpoints, DefaultConfig())

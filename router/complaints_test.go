@@ -296,7 +296,7 @@ func TestLowAccuracyIsFlagged(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.refresh(0)
-	if r.flagged != (Set{1 << 2}) {
+	if r.flagged != (Set{low: 1 << 2}) {
 		t.Errorf("flagged %b, want only endpoint 2", r.flagged)
 	}
 }

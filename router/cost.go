@@ -45,17 +45,24 @@ func (c *CostConfig) ratesFor(medianPrice float64, y *Typical, z *requestSize) r
 // leastPrice, in USD per request, keeps the rates of a free model above 0.
 const leastPrice = 1e-9
 
+func (r *rates) wait(s *signals) float64 { return r.secondUSD * r.output * s.secondsPerToken }
+
+func (r *rates) ttft(s *signals) float64 { return r.ttftUSD * s.ttft }
+
+func (r *rates) rateLimit(s *signals) float64 { return r.rateLimitUSD * s.rateLimited }
+
+func (c *CostConfig) works(s *signals) float64 {
+	return (1 - c.BadToolCalls*s.badTools) / (1 + c.ErrorPenalty*s.errorRate)
+}
+
 // routingCost is what a good answer from the endpoint costs.
-func (c *CostConfig) routingCost(price float64, s *signals, r *rates) terms {
-	t := terms{
-		price:     price,
-		wait:      r.secondUSD * r.output * s.secondsPerToken,
-		ttft:      r.ttftUSD * s.ttft,
-		rateLimit: r.rateLimitUSD * s.rateLimited,
-		works:     (1 - c.BadToolCalls*s.badTools) / (1 + c.ErrorPenalty*s.errorRate),
-	}
-	t.cost = (t.price + t.wait + t.ttft + t.rateLimit) / max(t.works, leastWorks)
-	return t
+func (c *CostConfig) routingCost(price float64, s *signals, r *rates) float64 {
+	return (price + r.wait(s) + r.ttft(s) + r.rateLimit(s)) / max(c.works(s), leastWorks)
+}
+
+// terms are the parts of what a good answer from the endpoint costs.
+func (c *CostConfig) terms(price float64, s *signals, r *rates) terms {
+	return terms{price: price, wait: r.wait(s), ttft: r.ttft(s), rateLimit: r.rateLimit(s), works: c.works(s), cost: c.routingCost(price, s, r)}
 }
 
 // leastWorks keeps the Routing Cost of an endpoint that never works finite.

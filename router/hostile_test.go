@@ -39,7 +39,7 @@ func TestClockSetBack(t *testing.T) {
 		for i, s := range r.sharesNow(r.all) {
 			near(t, "share after the clock was set back", s, before[i], 0.02)
 		}
-		if wait := r.RetryAfter(now, &Request{Excluded: Set{^uint64(2)}}); wait > 41*Second {
+		if wait := r.RetryAfter(now, &Request{Excluded: Set{low: ^uint64(2)}}); wait > 41*Second {
 			t.Errorf("set back by %v s: the cooldown of 40 s lasts for %v s", Micros(back).Seconds(), wait.Seconds())
 		}
 		for range 40 { // open and half-open end within 20 minutes
@@ -151,7 +151,7 @@ func TestRetriesProbeOneAtATime(t *testing.T) {
 		now := broken(t, r) + minutes(1)
 		r.Flag(4, true) // of the two left, endpoint 0 is ranked first
 		probes, sorted := 0, 0
-		tried := Set{0b1110}
+		tried := Set{low: 0b1110}
 		for range 500 {
 			if r.Retry(now, &Request{}, &tried, rng).Endpoint == 0 {
 				probes++
@@ -268,4 +268,18 @@ func TestOrderOfNobody(t *testing.T) {
 	if err := CheckPolicy("order:deepinfra/fp8,together"); err != nil {
 		t.Error(err)
 	}
+}
+
+// What is checked before an outcome is put right is whether that would change it.
+func TestIsPlausible(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(-2, 5), rapid.SampledFrom([]int{math.MinInt, math.MaxInt}))
+		o := Outcome{
+			TTFT: Micros(n.Draw(t, "ttft")), Duration: Micros(n.Draw(t, "duration")), Input: n.Draw(t, "input"),
+			Cached: n.Draw(t, "cached"), Written: n.Draw(t, "written"), Output: n.Draw(t, "output"),
+		}
+		if got, want := o.isPlausible(), o.plausible() == o; got != want {
+			t.Fatalf("%+v: plausible %v, want %v", o, got, want)
+		}
+	})
 }

@@ -59,6 +59,11 @@ func Classify(a Answer) OutcomeKind {
 	return OutcomeError
 }
 
+// isPlausible says whether plausible would change nothing, which is cheaper than a copy.
+func (o *Outcome) isPlausible() bool {
+	return o.TTFT|o.Duration >= 0 && o.Input|o.Output|o.Cached|o.Written >= 0 && o.Cached+o.Written <= o.Input && o.Cached+o.Written >= 0
+}
+
 // plausible is the outcome without what can't be: times below 0, as after a step of the caller's clock, counts below 0, or more tokens read
 // from and written to the cache than there were.
 func (o *Outcome) plausible() Outcome {

@@ -74,6 +74,7 @@ func policyNamed(name string, endpoints []Endpoint) (policy, error) {
 
 // deck is a policy with its tables.
 type deck struct {
+	name    string
 	policy  policy
 	strict  bool // its tables are orders, not shares
 	guarded bool // breaker, Retry-After and cap rule over it

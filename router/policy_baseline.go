@@ -63,8 +63,11 @@ func (r *Router) Reveal(endpoint int32, t Truth) {
 		}
 	}
 	r.truth[endpoint] = t
-	if _, ok := r.deck.policy.(oraclePolicy); ok {
-		r.generation++
+	for _, d := range [...]*deck{r.deck, r.spare} {
+		if d != nil && d.policy == (oraclePolicy{}) {
+			r.generation++ // its tables are out of date
+			break
+		}
 	}
 }
 

@@ -93,14 +93,13 @@ func (r *Router) costs(class int, s []signals, out []float64) {
 	}
 	rates := r.rates(out, size)
 	for i := range out {
-		t := r.cfg.Cost.routingCost(out[i], &s[i], &rates)
-		out[i] = t.cost
+		out[i] = r.cfg.Cost.routingCost(out[i], &s[i], &rates)
 	}
 }
 
 // rates are the model's rates for a size of request, from all its endpoints' effective prices.
 func (r *Router) rates(prices []float64, size *requestSize) rates {
-	copy(r.medians[ofPrice].values, prices)
-	median, _ := r.medians.of(ofPrice)
+	copy(r.medians.of[ofPrice].values, prices)
+	median, _ := r.medians.find(ofPrice)
 	return r.cfg.Cost.ratesFor(median, &r.typical, size)
 }

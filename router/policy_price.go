@@ -17,30 +17,32 @@ func (pricePolicy) variant(r *Router, inputTokens int, tools bool) int {
 }
 
 func (pricePolicy) fill(r *Router, variant int, eligible Set, t *table) {
-	key := t.scratch
+	// The candidates of the first try are the best group: stable, and of the best tier.
+	key, group := t.scratch, t.piles
 	for i := range key {
-		key[i] = r.endpoints[i].Price.Input
+		key[i], group[i] = r.endpoints[i].Price.Input, 0
 		if r.unstable.Has(int32(i)) {
 			key[i] += behind
+			group[i] = 1
 		}
 	}
 	if variant == 1 {
 		r.exacto()
-		for i := range key {
-			key[i] += float64(r.tiers[i]) * 2 * behind
+		for i, tier := range r.tiers {
+			key[i] += float64(tier) * 2 * behind
+			group[i] += 2 * tier
 		}
 	}
-	// The candidates of the first try are the best group: stable, and of the best tier.
-	group := math.Inf(1)
-	for i := range key {
-		if eligible.Has(int32(i)) {
-			group = min(group, math.Floor(key[i]/behind))
+	best := uint8(math.MaxUint8)
+	for i, g := range group {
+		if g < best && eligible.Has(int32(i)) {
+			best = g
 		}
 	}
 	sum := 0.0
-	for i := range key {
+	for i, g := range group {
 		t.shares[i] = 0
-		if eligible.Has(int32(i)) && math.Floor(key[i]/behind) == group {
+		if g == best && eligible.Has(int32(i)) {
 			t.shares[i] = r.priceWeights[i]
 			sum += t.shares[i]
 		}

@@ -20,7 +20,7 @@ func TestAnnouncementExamples(t *testing.T) {
 
 	// One try costs $0.40 and waiting worth $0.60, and works 8 times in 10: 1.25 per good answer.
 	fails := signals{secondsPerToken: 1, errorRate: 0.25 / 8}
-	got := c.routingCost(0.40, &fails, &rates{secondUSD: 0.60, output: 1})
+	got := c.terms(0.40, &fails, &rates{secondUSD: 0.60, output: 1})
 	near(t, "works", got.works, 0.8, 1e-12)
 	near(t, "Routing Cost", got.cost, 1.25, 1e-12)
 
@@ -35,11 +35,11 @@ func TestAnnouncementExamples(t *testing.T) {
 	near(t, "throughput", tel.endpoints[0].tokens/tel.endpoints[0].seconds, 50, 1e-9)
 
 	// A 429 that costs 2.50 at a rate of 0.4 % adds 0.01.
-	near(t, "429 term", c.routingCost(0, &signals{rateLimited: 0.004}, &rates{rateLimitUSD: 2.50}).rateLimit, 0.01, 1e-12)
+	near(t, "429 term", c.terms(0, &signals{rateLimited: 0.004}, &rates{rateLimitUSD: 2.50}).rateLimit, 0.01, 1e-12)
 
 	// 1 % errors at 8× raise the Routing Cost by 8 %; 95 % well-formed tool calls by about 5 %.
-	near(t, "reliability", c.routingCost(1, &signals{errorRate: 0.01}, &rates{}).cost, 1.08, 1e-12)
-	near(t, "quality", c.routingCost(1, &signals{badTools: 0.05}, &rates{}).cost, 1/0.95, 1e-12)
+	near(t, "reliability", c.terms(1, &signals{errorRate: 0.01}, &rates{}).cost, 1.08, 1e-12)
+	near(t, "quality", c.terms(1, &signals{badTools: 0.05}, &rates{}).cost, 1/0.95, 1e-12)
 }
 
 // The published five-endpoint figure (provider-routing guide, 28 October 2026): adjusted prices in USD per 1 M tokens, throughputs in tokens per

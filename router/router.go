@@ -58,6 +58,7 @@ type Router struct {
 
 	// The answers of the policies, made from the snapshot on first use.
 	deck     *deck
+	spare    *deck // of the policy before, which two arms in turn come back to
 	sorts    [SortExacto + 1]*deck
 	ordered  *deck
 	filtered [filterCache]filteredTable
@@ -107,12 +108,18 @@ func (r *Router) Endpoints() []Endpoint { return r.endpoints }
 
 // Use switches the policy. It changes nothing else: telemetry, pins and guardrails stay as they are.
 func (r *Router) Use(policy string) error {
-	p, err := policyNamed(policy, r.endpoints)
-	if err != nil {
-		return err
+	if r.deck != nil && r.deck.name == policy {
+		return nil
 	}
-	r.deck = newDeck(r, p)
-	r.generation++
+	if r.spare == nil || r.spare.name != policy {
+		p, err := policyNamed(policy, r.endpoints)
+		if err != nil {
+			return err
+		}
+		r.spare = newDeck(r, p)
+		r.spare.name = policy
+	}
+	r.deck, r.spare = r.spare, r.deck
 	return nil
 }
 
@@ -142,8 +149,10 @@ func (r *Router) Retry(now Instant, req *Request, tried *Set, rng rand.Source) D
 // Observe learns from an attempt that ended. Every attempt that Decide or Retry decided must be observed once.
 func (r *Router) Observe(now Instant, endpoint int32, o *Outcome) {
 	r.follow(now)
-	seen := o.plausible()
-	o = &seen
+	if !o.isPlausible() {
+		seen := o.plausible()
+		o = &seen
+	}
 	w := r.telemetry.weigh(now)
 	r.telemetry.add(w, now, endpoint, o)
 	l := &r.loads[endpoint]

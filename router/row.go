@@ -53,7 +53,7 @@ func (r *Router) Rows(now Instant, req *Request) []Row {
 	best := -1.0
 	for i := range rows {
 		s := &r.signals[i]
-		c := r.cfg.Cost.routingCost(prices[i], s, &rates)
+		c := r.cfg.Cost.terms(prices[i], s, &rates)
 		rows[i] = Row{
 			Endpoint: int32(i), Slug: r.endpoints[i].Slug, PriceUSD: c.price, WaitUSD: c.wait, TTFTUSD: c.ttft, RateLimitUSD: c.rateLimit,
 			Reliability: 1 + r.cfg.Cost.ErrorPenalty*s.errorRate, Quality: 1 - r.cfg.Cost.BadToolCalls*s.badTools, CostUSD: c.cost,

@@ -26,41 +26,45 @@ const (
 )
 
 // medians finds medians over endpoints. Per measure it keeps the order of the last time: sorting again what is almost sorted costs one pass.
-type medians [measures]struct {
-	values []float64 // +Inf = the endpoint does not count
-	order  []uint8
+type medians struct {
+	of [measures]struct {
+		values []float64 // +Inf = the endpoint does not count
+		order  []uint8
+	}
+	sorted []float64
 }
 
 func newMedians(n int) *medians {
-	var m medians
-	for i := range m {
-		m[i].values, m[i].order = make([]float64, n), make([]uint8, n)
-		for e := range m[i].order {
-			m[i].order[e] = uint8(e)
+	m := &medians{sorted: make([]float64, n)}
+	for i := range m.of {
+		m.of[i].values, m.of[i].order = make([]float64, n), make([]uint8, n)
+		for e := range m.of[i].order {
+			m.of[i].order[e] = uint8(e)
 		}
 	}
-	return &m
+	return m
 }
 
-// of returns the median of a measure over the endpoints that count, and whether any does.
-func (m *medians) of(measure int) (float64, bool) {
-	v, order := m[measure].values, m[measure].order
+// find returns the median of a measure over the endpoints that count, and whether any does.
+func (m *medians) find(measure int) (float64, bool) {
+	values, order := m.of[measure].values, m.of[measure].order
+	sorted := m.sorted[:len(order)]
 	present := 0
 	for i, e := range order {
-		x := v[e]
+		x := values[e]
 		if x <= math.MaxFloat64 {
 			present++
 		}
 		j := i
-		for ; j > 0 && v[order[j-1]] > x; j-- {
-			order[j] = order[j-1]
+		for ; j > 0 && sorted[j-1] > x; j-- {
+			sorted[j], order[j] = sorted[j-1], order[j-1]
 		}
-		order[j] = e
+		sorted[j], order[j] = x, e
 	}
 	if present == 0 {
 		return 0, false
 	}
-	return (v[order[(present-1)/2]] + v[order[present/2]]) / 2, true
+	return (sorted[(present-1)/2] + sorted[present/2]) / 2, true
 }
 
 // ratio is part ÷ whole where an endpoint's count is at least least, +Inf otherwise.
@@ -78,15 +82,18 @@ func (t *telemetry) typical(w weights, m *medians) Typical {
 	least := t.cfg.MinTypical * w.usual
 	leastPriced := t.cfg.MinTypical * w.price
 	var all sums
+	n := len(t.endpoints)
+	ttft, perToken, errors := m.of[ofTTFT].values[:n], m.of[ofSecondsPerToken].values[:n], m.of[ofErrors].values[:n]
+	limits, hits, badTools := m.of[ofRateLimits].values[:n], m.of[ofCacheHits].values[:n], m.of[ofBadTools].values[:n]
 	for i := range t.endpoints {
 		e := &t.endpoints[i]
 		tries := e.answered + e.failed
-		m[ofTTFT].values[i] = ratio(e.ttft, e.started, e.started, least)
-		m[ofSecondsPerToken].values[i] = ratio(e.seconds, e.tokens, e.answered, least)
-		m[ofErrors].values[i] = ratio(e.failed, tries, tries, least)
-		m[ofRateLimits].values[i] = ratio(e.rejected, tries+e.rejected, tries+e.rejected, least)
-		m[ofCacheHits].values[i] = ratio(e.cached, e.input, e.priced, leastPriced)
-		m[ofBadTools].values[i] = ratio(e.badTools, e.toolCalls, e.toolCalls, least)
+		ttft[i] = ratio(e.ttft, e.started, e.started, least)
+		perToken[i] = ratio(e.seconds, e.tokens, e.answered, least)
+		errors[i] = ratio(e.failed, tries, tries, least)
+		limits[i] = ratio(e.rejected, tries+e.rejected, tries+e.rejected, least)
+		hits[i] = ratio(e.cached, e.input, e.priced, leastPriced)
+		badTools[i] = ratio(e.badTools, e.toolCalls, e.toolCalls, least)
 		all.pool(e)
 	}
 	tries := all.answered + all.failed
@@ -119,7 +126,7 @@ func (m *medians) orPooled(measure int, part, whole, otherwise float64) float64 
 	if measure == ofBadTools && whole == 0 {
 		return otherwise // spares the median where no tool is called
 	}
-	if v, ok := m.of(measure); ok {
+	if v, ok := m.find(measure); ok {
 		return v
 	}
 	if time := measure == ofTTFT || measure == ofSecondsPerToken; whole > 0 && (part > 0 || !time) {
@@ -165,17 +172,17 @@ func (t *telemetry) signals(w weights, y *Typical, out []signals) {
 	k := t.cfg.Prior * w.usual
 	kTokens := k * t.cfg.PriorTokens
 	kInput := t.cfg.Prior * w.price * y.InputTokens
+	out = out[:len(t.endpoints)]
 	for i := range t.endpoints {
 		e := &t.endpoints[i]
 		tries := e.answered + e.failed
-		out[i] = signals{
-			ttft:            (e.ttft + k*y.TTFT) / (e.started + k),
-			secondsPerToken: (e.seconds + kTokens*y.SecondsPerToken) / (e.tokens + kTokens),
-			errorRate:       (e.failed + k*y.ErrorRate) / (tries + k),
-			rateLimited:     (e.rejected + k*y.RateLimited) / (tries + e.rejected + k),
-			cacheHit:        (e.cached + kInput*y.CacheHit) / (e.input + kInput),
-			cacheWrite:      e.written / (e.input + kInput),
-			badTools:        (e.badTools + k*y.BadToolCalls) / (e.toolCalls + k),
-		}
+		s := &out[i]
+		s.ttft = (e.ttft + k*y.TTFT) / (e.started + k)
+		s.secondsPerToken = (e.seconds + kTokens*y.SecondsPerToken) / (e.tokens + kTokens)
+		s.errorRate = (e.failed + k*y.ErrorRate) / (tries + k)
+		s.rateLimited = (e.rejected + k*y.RateLimited) / (tries + e.rejected + k)
+		s.cacheHit = (e.cached + kInput*y.CacheHit) / (e.input + kInput)
+		s.cacheWrite = e.written / (e.input + kInput)
+		s.badTools = (e.badTools + k*y.BadToolCalls) / (e.toolCalls + k)
 	}
 }

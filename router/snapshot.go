@@ -95,7 +95,7 @@ type filteredTable struct {
 
 // filteredTable is the policy's answer for those that the filter leaves: measured against the best of them. nil when it leaves nobody.
 func (r *Router) filteredTable(d *deck, variant int, excluded *Set) *table {
-	h := (excluded[0]*0x9e3779b97f4a7c15 ^ excluded[1]*0xbf58476d1ce4e5b9 ^ uint64(variant)*0x94d049bb133111eb) >> 32
+	h := (excluded.low*0x9e3779b97f4a7c15 ^ excluded.high*0xbf58476d1ce4e5b9 ^ uint64(variant)*0x94d049bb133111eb) >> 32
 	f := &r.filtered[h%filterCache]
 	if f.deck == d && f.variant == variant && f.excluded == *excluded && f.table.generation == r.generation {
 		return &f.table
