@@ -138,9 +138,9 @@ func BenchmarkBuild(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("endpoints=%d", n), func(b *testing.B) {
 			r, _ := used(b, "routing-cost", n)
-			t := &r.deck.tables[0]
+			t := r.deck.table(kind{})
 			for b.Loop() {
-				r.fill(r.deck, 0, r.all, t)
+				r.fill(r.deck, kind{}, r.all, t)
 			}
 		})
 	}

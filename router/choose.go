@@ -35,38 +35,42 @@ func (r *Router) choose(now Instant, req *Request, t *table, c choice, out *Set,
 
 // among picks an endpoint that is not in out; −1 when there is none. A half-open one must have its probe free.
 func (r *Router) among(now Instant, t *table, c choice, out *Set, rng rand.Source) int32 {
-	e := r.drawn(t, c, out, rng)
+	e := r.chosen(t, c, out, rng)
 	if e >= 0 && t.guarded && r.halfOpen.Has(e) && !r.leased(e, now) {
 		rest := out.Union(r.halfOpen)
-		if other := r.drawn(t, c, &rest, rng); other >= 0 {
+		if other := r.chosen(t, c, &rest, rng); other >= 0 {
 			return other
 		}
 	}
 	return e
 }
 
-func (r *Router) drawn(t *table, c choice, out *Set, rng rand.Source) int32 {
-	if c == byOrder {
+func (r *Router) chosen(t *table, c choice, out *Set, rng rand.Source) int32 {
+	switch c {
+	case byShare:
+		return t.draw(out, rng)
+	case byOrder:
 		return t.next(out)
+	default:
+		return r.better(t, c, out, rng)
 	}
-	var e int32
-	if out.Empty() {
-		e = t.draw(rng)
-	} else if e = t.drawWithout(out, rng); e < 0 {
-		return e
-	}
-	if c == byShare {
+}
+
+// better draws two and takes the one that has less to do.
+func (r *Router) better(t *table, c choice, out *Set, rng rand.Source) int32 {
+	e := t.draw(out, rng)
+	if e < 0 {
 		return e
 	}
 	if c == byTwoPeaks {
 		rest := *out
 		rest.Add(e)
-		if other := t.drawWithout(&rest, rng); other >= 0 && r.loads[other].burden() < r.loads[e].burden() {
+		if other := t.draw(&rest, rng); other >= 0 && r.loads[other].burden() < r.loads[e].burden() {
 			return other
 		}
 		return e
 	}
-	other := t.drawWithout(out, rng)
+	other := t.draw(out, rng)
 	a, b := &r.loads[e], &r.loads[other]
 	if float64(b.inFlight)*t.shares[e] < float64(a.inFlight)*t.shares[other] {
 		return other

@@ -8,20 +8,28 @@ import (
 
 // policy turns what is believed of a model's endpoints into shares and an order of tries.
 type policy interface {
-	// variants is how many tables the policy keeps: one per kind of request that it treats differently.
-	variants(r *Router) int
-	// variant is the table for the request.
-	variant(r *Router, inputTokens int, tools bool) int
+	// kinds says which kinds of request the policy treats differently: each has a table.
+	kinds(c *Config) kinds
 	// fill answers for the eligible endpoints; shares sum to 1, none for the others. It reads the snapshot and writes the table.
-	fill(r *Router, variant int, eligible Set, t *table)
+	fill(r *Router, k kind, eligible Set, t *table)
+}
+
+// kinds are the differences between requests that a policy looks at.
+type kinds struct {
+	sizes bool // their size classes
+	tools bool // whether they have tools
+}
+
+// kind is one kind of request: 0 and false where the policy does not look.
+type kind struct {
+	class int
+	tools bool
 }
 
 // single is the part of a policy that treats every kind of request alike.
 type single struct{}
 
-func (single) variants(*Router) int { return 1 }
-
-func (single) variant(*Router, int, bool) int { return 0 }
+func (single) kinds(*Config) kinds { return kinds{} }
 
 // policies by name, in the order in which they are listed.
 var policies = [...]struct {
@@ -78,19 +86,46 @@ type deck struct {
 	policy  policy
 	strict  bool // its tables are orders, not shares
 	guarded bool // breaker, Retry-After and cap rule over it
-	tables  []table
+	kinds   kinds
+	tables  [2][]table // without and with tools, by size class
 }
 
 func newDeck(r *Router, p policy) *deck {
-	d := &deck{policy: p, tables: make([]table, p.variants(r))}
+	d := &deck{policy: p, kinds: p.kinds(&r.cfg)}
 	switch p.(type) {
 	case sortPolicy, orderPolicy:
 		d.strict = true
 	case costPolicy:
 		d.guarded = true
 	}
+	classes := 1
+	if d.kinds.sizes {
+		classes = len(r.sizes)
+	}
 	for i := range d.tables {
-		d.tables[i] = newTable(r.rank)
+		if i == 0 || d.kinds.tools {
+			d.tables[i] = make([]table, classes)
+		}
+		for c := range d.tables[i] {
+			d.tables[i][c] = newTable(r.rank)
+		}
 	}
 	return d
+}
+
+// kind is the kind of a request.
+func (d *deck) kind(t *telemetry, inputTokens int, tools bool) kind {
+	k := kind{tools: tools && d.kinds.tools}
+	if d.kinds.sizes {
+		k.class = t.class(inputTokens)
+	}
+	return k
+}
+
+// table is the deck's table for a kind of request.
+func (d *deck) table(k kind) *table {
+	if k.tools {
+		return &d.tables[1][k.class]
+	}
+	return &d.tables[0][k.class]
 }

@@ -6,7 +6,7 @@ import "math"
 // moving average of the response time × (requests in flight + 1) (Finagle's P2C with Peak EWMA).
 type twoChoices struct{ single }
 
-func (twoChoices) fill(_ *Router, _ int, eligible Set, t *table) {
+func (twoChoices) fill(_ *Router, _ kind, eligible Set, t *table) {
 	t.even(eligible)
 	t.first, t.retry = byTwoPeaks, byTwoPeaks
 }
@@ -35,7 +35,7 @@ func (l *load) burden() float64 {
 // uniformPolicy is the baseline that knows nothing: every endpoint alike.
 type uniformPolicy struct{ single }
 
-func (uniformPolicy) fill(_ *Router, _ int, eligible Set, t *table) {
+func (uniformPolicy) fill(_ *Router, _ kind, eligible Set, t *table) {
 	t.even(eligible)
 	t.first, t.retry = byShare, byShare
 }
@@ -71,13 +71,9 @@ func (r *Router) Reveal(endpoint int32, t Truth) {
 	}
 }
 
-func (oraclePolicy) variants(r *Router) int { return len(r.sizes) }
+func (oraclePolicy) kinds(*Config) kinds { return kinds{sizes: true} }
 
-func (oraclePolicy) variant(r *Router, inputTokens int, tools bool) int {
-	return r.telemetry.class(inputTokens)
-}
-
-func (oraclePolicy) fill(r *Router, class int, eligible Set, t *table) {
+func (oraclePolicy) fill(r *Router, k kind, eligible Set, t *table) {
 	believed := r.signals
 	if r.truth != nil {
 		believed = r.revealed
@@ -89,7 +85,7 @@ func (oraclePolicy) fill(r *Router, class int, eligible Set, t *table) {
 			}
 		}
 	}
-	r.costs(class, believed, t.costs)
+	r.costs(k.class, believed, t.costs)
 	t.sortOrder(t.costs)
 	left := 1.0
 	clear(t.shares)

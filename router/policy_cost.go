@@ -6,21 +6,12 @@ import "math"
 // this order: hard filters, breaker, shares, back-off, learned cap with spill, floor.
 type costPolicy struct{}
 
-// variants: a table per size class, and the same again for requests with tools when tiers apply to them.
-func (costPolicy) variants(r *Router) int { return 2 * len(r.sizes) }
+// kinds: requests with tools are different when tiers apply to them.
+func (costPolicy) kinds(c *Config) kinds { return kinds{sizes: true, tools: c.Share.Exacto} }
 
-func (costPolicy) variant(r *Router, inputTokens int, tools bool) int {
-	class := r.telemetry.class(inputTokens)
-	if tools && r.cfg.Share.Exacto {
-		class += len(r.sizes)
-	}
-	return class
-}
-
-func (costPolicy) fill(r *Router, variant int, eligible Set, t *table) {
-	class, flagged := variant, r.flagged
-	if class >= len(r.sizes) {
-		class -= len(r.sizes)
+func (costPolicy) fill(r *Router, k kind, eligible Set, t *table) {
+	flagged := r.flagged
+	if k.tools {
 		r.exacto()
 		for i, tier := range r.tiers {
 			if tier == tierLow {
@@ -28,7 +19,7 @@ func (costPolicy) fill(r *Router, variant int, eligible Set, t *table) {
 			}
 		}
 	}
-	r.costs(class, r.signals, t.costs)
+	r.costs(k.class, r.signals, t.costs)
 	r.share(eligible, flagged, t)
 	t.first, t.retry = byShare, byShare
 	if r.cfg.Share.Choices == 2 {

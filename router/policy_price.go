@@ -7,16 +7,9 @@ import "math"
 // tools take the tiers of Auto Exacto first, when it is on.
 type pricePolicy struct{}
 
-func (pricePolicy) variants(*Router) int { return 2 }
+func (pricePolicy) kinds(c *Config) kinds { return kinds{tools: c.Price.Exacto} }
 
-func (pricePolicy) variant(r *Router, inputTokens int, tools bool) int {
-	if tools && r.cfg.Price.Exacto {
-		return 1
-	}
-	return 0
-}
-
-func (pricePolicy) fill(r *Router, variant int, eligible Set, t *table) {
+func (pricePolicy) fill(r *Router, k kind, eligible Set, t *table) {
 	// The candidates of the first try are the best group: stable, and of the best tier.
 	key, group := t.scratch, t.piles
 	for i := range key {
@@ -26,7 +19,7 @@ func (pricePolicy) fill(r *Router, variant int, eligible Set, t *table) {
 			group[i] = 1
 		}
 	}
-	if variant == 1 {
+	if k.tools {
 		r.exacto()
 		for i, tier := range r.tiers {
 			key[i] += float64(tier) * 2 * behind

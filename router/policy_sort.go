@@ -6,7 +6,7 @@ type sortPolicy struct {
 	by Sort
 }
 
-func (p sortPolicy) fill(r *Router, _ int, eligible Set, t *table) {
+func (p sortPolicy) fill(r *Router, _ kind, eligible Set, t *table) {
 	if p.by == SortExacto {
 		r.exacto()
 	}
@@ -51,7 +51,7 @@ func newOrderPolicy(slugs []string, endpoints []Endpoint) orderPolicy {
 	return p
 }
 
-func (p orderPolicy) fill(r *Router, _ int, eligible Set, t *table) {
+func (p orderPolicy) fill(r *Router, _ kind, eligible Set, t *table) {
 	for i := range t.scratch {
 		t.scratch[i] = r.endpoints[i].Price.Input
 		if p.rank != nil {

@@ -46,7 +46,7 @@ func believed(t *rapid.T) *Router {
 
 func (r *Router) sharesNow(eligible Set) []float64 {
 	t := newTable(r.rank)
-	costPolicy{}.fill(r, len(r.sizes)-1, eligible, &t)
+	costPolicy{}.fill(r, kind{class: len(r.sizes) - 1}, eligible, &t)
 	return t.shares
 }
 
@@ -204,8 +204,8 @@ func TestInputOrderIsIrrelevant(t *testing.T) {
 				continue // its order is the input's
 			}
 			a, b := newTable(r.rank), newTable(q.rank)
-			policies[p].fill(r, 0, r.all, &a)
-			policies[p].fill(q, 0, q.all, &b)
+			policies[p].fill(r, kind{}, r.all, &a)
+			policies[p].fill(q, kind{}, q.all, &b)
 			for i, j := range at {
 				if math.Abs(a.shares[i]-b.shares[j]) > 1e-9 {
 					t.Fatalf("%s: share of %s is %v or %v", policies[p].name, r.endpoints[i].Slug, a.shares[i], b.shares[j])
@@ -345,14 +345,14 @@ func TestDrawFollowsShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := believed(t)
 		table := newTable(r.rank)
-		costPolicy{}.fill(r, 0, r.all, &table)
+		costPolicy{}.fill(r, kind{}, r.all, &table)
 		table.prepare()
 		n := float64(len(table.shares))
 		got := make([]float64, len(table.shares))
-		for i := range table.threshold {
-			kept := float64(table.threshold[i]) / (1 << 64)
+		for i, column := range table.columns {
+			kept := float64(column.threshold) / (1 << 64)
 			got[i] += kept / n
-			got[table.alias[i]] += (1 - kept) / n
+			got[column.alias] += (1 - kept) / n
 		}
 		for i := range got {
 			if math.Abs(got[i]-table.shares[i]) > 1e-9 {

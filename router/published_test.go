@@ -67,7 +67,7 @@ func TestFigureShares(t *testing.T) {
 	}
 	r.sizes[0] = requestSize{0, 1e6} // costs per 1 M tokens
 	table := newTable(r.rank)
-	costPolicy{}.fill(r, 0, r.all, &table)
+	costPolicy{}.fill(r, kind{}, r.all, &table)
 	for i := range want {
 		near(t, names[i]+" Routing Cost", table.costs[i], adjusted[i]+100*perToken[i], 1e-9)
 		near(t, names[i]+" share", table.shares[i], want[i], 0.005)

@@ -61,21 +61,21 @@ func (r *Router) table(req *Request) *table {
 	case req.Sort != SortNone:
 		d = r.sortDeck(req.Sort)
 	}
-	v := d.policy.variant(r, req.InputTokens, req.Tools)
+	k := d.kind(&r.telemetry, req.InputTokens, req.Tools)
 	if !req.Excluded.Empty() && !d.strict {
-		if f := r.filteredTable(d, v, &req.Excluded); f != nil {
+		if f := r.filteredTable(d, k, &req.Excluded); f != nil {
 			return f
 		}
 	}
-	t := &d.tables[v]
+	t := d.table(k)
 	if t.generation != r.generation {
-		r.fill(d, v, r.all, t)
+		r.fill(d, k, r.all, t)
 	}
 	return t
 }
 
-func (r *Router) fill(d *deck, variant int, eligible Set, t *table) {
-	d.policy.fill(r, variant, eligible, t)
+func (r *Router) fill(d *deck, k kind, eligible Set, t *table) {
+	d.policy.fill(r, k, eligible, t)
 	if !d.strict {
 		t.prepare()
 	}
@@ -88,16 +88,16 @@ const filterCache = 16
 // filteredTable is a table for the endpoints that a filter leaves.
 type filteredTable struct {
 	deck     *deck
-	variant  int
+	kind     kind
 	excluded Set
 	table    table
 }
 
 // filteredTable is the policy's answer for those that the filter leaves: measured against the best of them. nil when it leaves nobody.
-func (r *Router) filteredTable(d *deck, variant int, excluded *Set) *table {
-	h := (excluded.low*0x9e3779b97f4a7c15 ^ excluded.high*0xbf58476d1ce4e5b9 ^ uint64(variant)*0x94d049bb133111eb) >> 32
+func (r *Router) filteredTable(d *deck, k kind, excluded *Set) *table {
+	h := (excluded.low*0x9e3779b97f4a7c15 ^ excluded.high*0xbf58476d1ce4e5b9 ^ uint64(k.class)*0x94d049bb133111eb) >> 32
 	f := &r.filtered[h%filterCache]
-	if f.deck == d && f.variant == variant && f.excluded == *excluded && f.table.generation == r.generation {
+	if f.deck == d && f.kind == k && f.excluded == *excluded && f.table.generation == r.generation {
 		return &f.table
 	}
 	eligible := r.all.Without(*excluded)
@@ -107,8 +107,8 @@ func (r *Router) filteredTable(d *deck, variant int, excluded *Set) *table {
 	if f.table.shares == nil {
 		f.table = newTable(r.rank)
 	}
-	f.deck, f.variant, f.excluded = d, variant, *excluded
-	r.fill(d, variant, eligible, &f.table)
+	f.deck, f.kind, f.excluded = d, k, *excluded
+	r.fill(d, k, eligible, &f.table)
 	return &f.table
 }
 

@@ -24,18 +24,24 @@ type table struct {
 	guarded    bool   // the guardrails rule over it
 	shares     []float64
 	costs      []float64 // Routing Cost, where the policy has it
-	threshold  []uint64  // alias method (Walker 1977, Vose 1991): keep column i when the fraction is below threshold[i] …
-	alias      []uint8   // … else take alias[i]
+	columns    []column
 	order      []uint8
 	scratch    []float64
 	piles      []uint8
 	rank       []uint8 // places of the endpoints by slug, which decide ties whatever the order of the input
 }
 
+// column is one of the equally likely columns of the alias method (Walker 1977, Vose 1991): its own endpoint when the fraction is below
+// the threshold, else the alias.
+type column struct {
+	threshold uint64
+	alias     uint8
+}
+
 func newTable(rank []uint8) table {
 	n := len(rank)
 	t := table{
-		rank: rank, shares: make([]float64, n), costs: make([]float64, n), threshold: make([]uint64, n), alias: make([]uint8, n),
+		rank: rank, shares: make([]float64, n), costs: make([]float64, n), columns: make([]column, n),
 		order: make([]uint8, n), scratch: make([]float64, n), piles: make([]uint8, n),
 	}
 	for i := range t.order {
@@ -62,7 +68,7 @@ func (t *table) prepare() {
 	for small > 0 && large < n {
 		small--
 		s, l := t.piles[small], t.piles[large]
-		t.threshold[s], t.alias[s] = uint64(t.scratch[s]*(1<<63))<<1, l
+		t.columns[s] = column{uint64(t.scratch[s]*(1<<63)) << 1, l}
 		if t.scratch[l] -= 1 - t.scratch[s]; t.scratch[l] < 1 {
 			large++
 			t.piles[small] = l
@@ -70,12 +76,12 @@ func (t *table) prepare() {
 		}
 	}
 	for _, i := range t.piles[large:] {
-		t.threshold[i], t.alias[i] = math.MaxUint64, i
+		t.columns[i] = column{math.MaxUint64, i}
 	}
 	for _, i := range t.piles[:small] { // left by rounding: almost full, or never to be drawn
-		t.threshold[i], t.alias[i] = math.MaxUint64, i
+		t.columns[i] = column{math.MaxUint64, i}
 		if t.shares[i] == 0 {
-			t.threshold[i], t.alias[i] = 0, t.largest()
+			t.columns[i] = column{0, t.largest()}
 		}
 	}
 }
@@ -125,25 +131,27 @@ func (t *table) sortOrder(key []float64) {
 	}
 }
 
-// draw picks an endpoint by the shares.
-func (t *table) draw(rng rand.Source) int32 {
-	column, fraction := bits.Mul64(rng.Uint64(), uint64(len(t.threshold)))
-	if fraction < t.threshold[column] {
-		return int32(column)
-	}
-	return int32(t.alias[column])
-}
-
-// rejections is how often drawWithout draws from the whole table before it sums up what is left of it.
+// rejections is how often draw draws from the whole table before it sums up what is left of it.
 const rejections = 8
 
-// drawWithout picks an endpoint that is not in out by the shares of those left, or evenly when these have no share; −1 when none is left.
-func (t *table) drawWithout(out *Set, rng rand.Source) int32 {
+// draw picks an endpoint that is not in out by the shares of those left, or evenly when these have no share; −1 when none is left.
+func (t *table) draw(out *Set, rng rand.Source) int32 {
 	for range rejections {
-		if i := t.draw(rng); !out.Has(i) {
-			return i
+		i, fraction := bits.Mul64(rng.Uint64(), uint64(len(t.columns)))
+		c := &t.columns[i]
+		e := int32(c.alias)
+		if fraction < c.threshold { // as likely as not, so nothing but this move depends on it
+			e = int32(i)
+		}
+		if !out.Has(e) {
+			return e
 		}
 	}
+	return t.drawLeft(out, rng)
+}
+
+// drawLeft is draw where those left have a small share or none.
+func (t *table) drawLeft(out *Set, rng rand.Source) int32 {
 	sum, left := 0.0, 0
 	for i, s := range t.shares {
 		if !out.Has(int32(i)) {
