@@ -238,6 +238,30 @@ func (s *Store) PlanFromLabels(ctx context.Context, design experiment.Design, ar
 	if err != nil {
 		return experiment.Plan{}, LabelReport{}, fmt.Errorf("schedule from labels: %w", err)
 	}
+	return PlanFromCounts(design, grid, counts)
+}
+
+// LabelCount says how many rows of a block carry a label.
+type LabelCount struct {
+	Model, BlockID string // Model is that of the schedule
+	Arm            string
+	Rows           int64
+}
+
+// PlanFromCounts is PlanFromLabels with the rows of the blocks of grid, which is drawn from the design, counted by label.
+func PlanFromCounts(design experiment.Design, grid experiment.Plan, found []LabelCount) (experiment.Plan, LabelReport, error) {
+	counts := map[blockKey]map[string]int64{}
+	for _, f := range found {
+		k := blockKey{f.Model, f.BlockID}
+		if f.Arm != grid.Arms.Control && f.Arm != grid.Arms.Treatment {
+			return experiment.Plan{}, LabelReport{}, fmt.Errorf("schedule from labels: block %s has %d rows labelled %q, which is neither %q nor %q",
+				k, f.Rows, f.Arm, grid.Arms.Control, grid.Arms.Treatment)
+		}
+		if counts[k] == nil {
+			counts[k] = map[string]int64{}
+		}
+		counts[k][f.Arm] += f.Rows
+	}
 	plan, report, err := labelBlocks(grid, counts)
 	if err != nil {
 		return experiment.Plan{}, report, fmt.Errorf("schedule from labels: %w", err)
@@ -254,7 +278,7 @@ func (s *Store) PlanFromLabels(ctx context.Context, design experiment.Design, ar
 }
 
 // countLabels counts the rows of each block by label.
-func (s *Store) countLabels(ctx context.Context, grid experiment.Plan) (map[blockKey]map[string]int64, error) {
+func (s *Store) countLabels(ctx context.Context, grid experiment.Plan) ([]LabelCount, error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return nil, err
@@ -269,24 +293,9 @@ func (s *Store) countLabels(ctx context.Context, grid experiment.Plan) (map[bloc
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	counts := map[blockKey]map[string]int64{}
-	for rows.Next() {
-		var k blockKey
-		var arm string
-		var n int64
-		if err := rows.Scan(&k.model, &k.id, &arm, &n); err != nil {
-			return nil, err
-		}
-		if arm != grid.Arms.Control && arm != grid.Arms.Treatment {
-			return nil, fmt.Errorf("block %s has %d rows labelled %q, which is neither %q nor %q", k, n, arm, grid.Arms.Control, grid.Arms.Treatment)
-		}
-		if counts[k] == nil {
-			counts[k] = map[string]int64{}
-		}
-		counts[k][arm] += n
-	}
-	return counts, rows.Err()
+	return collect(rows, func(scan func(...any) error) (c LabelCount, err error) {
+		return c, scan(&c.Model, &c.BlockID, &c.Arm, &c.Rows)
+	})
 }
 
 // labelBlocks gives each block of the grid the arm of most of its rows. A block without rows takes the arm

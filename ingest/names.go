@@ -5,6 +5,9 @@ import (
 	"unicode"
 )
 
+// CanonicalModel returns the canonical name of a model that a gateway names in its own way.
+func CanonicalModel(raw string) string { return canonicalModel(raw) }
+
 // canonicalModel turns a model's name in a log into the canonical one: without the prefix of a client library,
 // without a routing shortcut, and without a date. Suffixes that change price or endpoint stay.
 func canonicalModel(raw string) string {

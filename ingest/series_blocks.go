@@ -113,23 +113,33 @@ const busyRows = 20
 // Gaps returns the minutes without any row in blocks that are otherwise busy, whole steps only, and the id of the block
 // with most of them.
 func (s *Series) Gaps() (minutes int, block string) {
-	rows := make([][]int64, len(s.columns.plan.Blocks))
-	for i, b := range s.columns.plan.Blocks {
+	counts := s.counts[countedByTime]
+	return FindGaps(s.columns.plan, s.window, s.step, func(add func(block, step int, rows int64)) {
+		for i, f := range counts.fragments {
+			add(s.blockOf[f.cell], int(f.step), counts.of[0][i])
+		}
+	})
+}
+
+// FindGaps is Series.Gaps of the rows that each tells: how many there are in a step (of so many minutes) of a block, by its
+// index in the plan.
+func FindGaps(plan experiment.Plan, w Window, step int, each func(add func(block, step int, rows int64))) (minutes int, block string) {
+	rows := make([][]int64, len(plan.Blocks))
+	for i, b := range plan.Blocks {
 		ends := b.Ends
-		if until := s.window.Until; !until.IsZero() && until.Before(ends) {
+		if until := w.Until; !until.IsZero() && until.Before(ends) {
 			ends = until
 		}
-		if s.window.Since.After(b.Starts) {
+		if w.Since.After(b.Starts) {
 			continue // its steps do not all lie in the window
 		}
-		rows[i] = make([]int64, max(0, int(ends.Sub(b.Starts)/time.Minute)/s.step))
+		rows[i] = make([]int64, max(0, int(ends.Sub(b.Starts)/time.Minute)/step))
 	}
-	counts := s.counts[countedByTime]
-	for i, f := range counts.fragments {
-		if steps := rows[s.blockOf[f.cell]]; int(f.step) < len(steps) {
-			steps[f.step] += counts.of[0][i]
+	each(func(block, step int, n int64) {
+		if steps := rows[block]; step < len(steps) {
+			steps[step] += n
 		}
-	}
+	})
 	most := 0
 	for i, steps := range rows {
 		sorted := slices.Sorted(slices.Values(steps))
@@ -137,9 +147,9 @@ func (s *Series) Gaps() (minutes int, block string) {
 			continue
 		}
 		empty, _ := slices.BinarySearch(sorted, 1)
-		minutes += empty * s.step
+		minutes += empty * step
 		if empty > most {
-			most, block = empty, s.columns.plan.Blocks[i].ID
+			most, block = empty, plan.Blocks[i].ID
 		}
 	}
 	return minutes, block

@@ -66,10 +66,11 @@ func (s *Store) Pairs(ctx context.Context, w Window) ([]stats.Pair, BlockHealth,
 		return nil, BlockHealth{}, err
 	}
 	columns, health := matchPairs(plan, w)
-	health.Missing, health.BurnInOnly, err = s.emptyBlocks(ctx, plan, w)
+	found, err := s.blocksWithRows(ctx, plan, w)
 	if err != nil {
 		return nil, BlockHealth{}, err
 	}
+	health.Missing, health.BurnInOnly = EmptyBlocks(plan, w, found)
 	return columns.pairs, health, nil
 }
 
@@ -148,31 +149,23 @@ func matchPairs(plan experiment.Plan, w Window) (columnMap, BlockHealth) {
 	return m, health
 }
 
-// emptyBlocks returns the window's blocks without a row, and those with rows in their burn-in only.
-func (s *Store) emptyBlocks(ctx context.Context, plan experiment.Plan, w Window) (missing, burnInOnly []string, err error) {
-	perModel := len(plan.Models()) > 0 && plan.Models()[len(plan.Models())-1] != ""
-	model := "''"
-	if perModel {
-		model = "coalesce(r.model, '')"
-	}
-	rows, err := s.db.QueryContext(ctx, fmt.Sprintf(`SELECT %s, r.block_id, bool_or(NOT r.in_burn_in) FROM requests r
-		WHERE r.block_id IS NOT NULL AND %s GROUP BY ALL`, model, w.inside()))
-	if err != nil {
-		return nil, nil, fmt.Errorf("count rows of blocks: %w", err)
-	}
-	defer rows.Close()
+// BlockRows says that a block has rows, and whether one of them is past the burn-in. Model is that of the schedule, or that of
+// the rows where models have schedules of their own.
+type BlockRows struct {
+	Model, BlockID string
+	PastBurnIn     bool
+}
+
+// EmptyBlocks returns the window's blocks without a row, and those with rows in their burn-in only.
+func EmptyBlocks(plan experiment.Plan, w Window, found []BlockRows) (missing, burnInOnly []string) {
 	own := plan.Models()
 	past := map[blockKey]bool{} // present with true: rows past the burn-in
-	for rows.Next() {
-		var k blockKey
-		var kept bool
-		if err := rows.Scan(&k.model, &k.id, &kept); err != nil {
-			return nil, nil, err
-		}
-		if perModel && !slices.Contains(own, k.model) {
+	for _, f := range found {
+		k := blockKey{f.Model, f.BlockID}
+		if !slices.Contains(own, k.model) {
 			k.model = ""
 		}
-		past[k] = past[k] || kept
+		past[k] = past[k] || f.PastBurnIn
 	}
 	for _, b := range plan.Blocks {
 		if !w.overlaps(b) {
@@ -185,5 +178,42 @@ func (s *Store) emptyBlocks(ctx context.Context, plan experiment.Plan, w Window)
 			burnInOnly = append(burnInOnly, k.String())
 		}
 	}
-	return missing, burnInOnly, rows.Err()
+	return missing, burnInOnly
+}
+
+// blocksWithRows finds the blocks of the window that have rows.
+func (s *Store) blocksWithRows(ctx context.Context, plan experiment.Plan, w Window) ([]BlockRows, error) {
+	model := "''"
+	if models := plan.Models(); len(models) > 0 && models[len(models)-1] != "" {
+		model = "coalesce(r.model, '')"
+	}
+	rows, err := s.db.QueryContext(ctx, fmt.Sprintf(`SELECT %s, r.block_id, bool_or(NOT r.in_burn_in) FROM requests r
+		WHERE r.block_id IS NOT NULL AND %s GROUP BY ALL`, model, w.inside()))
+	if err != nil {
+		return nil, fmt.Errorf("count rows of blocks: %w", err)
+	}
+	return collect(rows, func(scan func(...any) error) (b BlockRows, err error) {
+		return b, scan(&b.Model, &b.BlockID, &b.PastBurnIn)
+	})
+}
+
+// Columns gives every block of a window its column among the answers of a stats.Source.
+type Columns struct{ columns columnMap }
+
+// MatchPairs numbers the pairs of a window, and says which blocks have none.
+func MatchPairs(plan experiment.Plan, w Window) (Columns, BlockHealth) {
+	columns, health := matchPairs(plan, w)
+	return Columns{columns}, health
+}
+
+// Plan returns the blocks that have a part in the window.
+func (c Columns) Plan() experiment.Plan { return c.columns.plan }
+
+// Pairs returns the pairs in the order of their columns.
+func (c Columns) Pairs() []stats.Pair { return c.columns.pairs }
+
+// Of returns the column of a block, false for a lone one.
+func (c Columns) Of(b experiment.Block) (int, bool) {
+	column, ok := c.columns.column[blockKey{b.Model, b.ID}]
+	return column, ok
 }
