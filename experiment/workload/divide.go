@@ -17,6 +17,7 @@ type source struct {
 	client *Client
 	share  float64   // of all requests of the first week
 	flow   []float32 // its requests per window of the first week, in units of all requests
+	peak   float32   // of flow
 }
 
 // fillGaps gives windows in which the whole trace is silent, which are gaps of the recording, the rates of the same
@@ -82,6 +83,7 @@ func sources(traces []Trace) []source {
 			for w := range all[j].flow {
 				all[j].flow[w] *= float32(scale)
 			}
+			all[j].peak = slices.Max(all[j].flow)
 		}
 	}
 	return all
@@ -95,10 +97,8 @@ func sources(traces []Trace) []source {
 func divide(all []source, n int, skew float64, rng random.Stream) [][]source {
 	target := zipf(n, skew)
 	order := slices.Clone(all)
-	slices.SortStableFunc(order, func(a, b source) int {
-		return cmp.Compare(slices.Max(b.flow), slices.Max(a.flow))
-	})
-	filled := make([]float64, n)
+	slices.SortStableFunc(order, func(a, b source) int { return cmp.Compare(b.peak, a.peak) })
+	filled, peaks := make([]float64, n), make([]float64, n)
 	flow := make([][]float64, n)
 	for m := range flow {
 		flow[m] = make([]float64, weekWindows)
@@ -107,15 +107,14 @@ func divide(all []source, n int, skew float64, rng random.Stream) [][]source {
 	for _, s := range order {
 		best, bestScore := -1, math.Inf(1)
 		for m := range n {
-			peak := 0.0
-			for w, f := range s.flow {
-				peak = max(peak, flow[m][w]+float64(f))
-			}
-			score := peak / target[m] * math.Exp(0.1*(rng.Float64()-0.5))
+			blur, full := math.Exp(0.1*(rng.Float64()-0.5)), 1.0
 			if filled[m]+s.share > 1.02*target[m] {
-				score *= 1e3 * (filled[m] + s.share) / target[m] // only when no model has room
+				full = 1e3 * (filled[m] + s.share) / target[m] // only when no model has room
 			}
-			if score < bestScore {
+			if peaks[m]/target[m]*blur*full >= bestScore {
+				continue // and the source can only raise it
+			}
+			if score := peakWith(flow[m], s.flow) / target[m] * blur * full; score < bestScore {
 				best, bestScore = m, score
 			}
 		}
@@ -123,9 +122,21 @@ func divide(all []source, n int, skew float64, rng random.Stream) [][]source {
 		filled[best] += s.share
 		for w, f := range s.flow {
 			flow[best][w] += float64(f)
+			peaks[best] = max(peaks[best], flow[best][w])
 		}
 	}
 	return parts
+}
+
+// peakWith is the busiest window of a model with one more source.
+func peakWith(flow []float64, more []float32) float64 {
+	peak := 0.0
+	for w, f := range more {
+		if sum := flow[w] + float64(f); sum > peak {
+			peak = sum
+		}
+	}
+	return peak
 }
 
 // zipf returns n shares that fall as 1/rank^exponent and sum to 1.

@@ -54,6 +54,8 @@ type laws struct {
 	text    *random.Table
 	mix     []float32 // share of short answers in each window of WindowSeconds from the start; repeats
 	flashes []Flash
+
+	chatTurns, agentTurns geometric // turns after the first
 }
 
 // New divides the clients of the traces over the models and fits the models' token scales.
@@ -102,6 +104,8 @@ func newLaws(p Params, days int, seed uint64) *laws {
 		text:    random.LogNormal(p.InputSigma),
 		mix:     mixDrift(p, days, seed),
 		flashes: p.Flash,
+
+		chatTurns: geometricOf(p.ChatTurns - 1), agentTurns: geometricOf(p.AgentTurns - 1),
 	}
 }
 
@@ -221,7 +225,11 @@ func (m *Model) rateAt(window int) float64 {
 	sum := 0.0
 	for i := range m.clients {
 		c := &m.clients[i]
-		sum += float64(c.rate[window%len(c.rate)])
+		at := window
+		if at >= len(c.rate) {
+			at %= len(c.rate)
+		}
+		sum += float64(c.rate[at])
 	}
 	return sum
 }

@@ -80,6 +80,9 @@ func (c *cell) at(u float64) float32 {
 	return c[i] + (c[i+1]-c[i])*float32(x-float64(i))
 }
 
+// mostRank keeps ranks below 1.
+const mostRank = 1 - 1e-7
+
 // draw returns the rank, in [0, 1), of a random token count of a cell. Draws that share a bin are ordered at random,
 // so that ranks are uniform over all clients. A negative cell is a client without counts: any rank.
 func (r *ranks) draw(at int32, rng *random.Stream) float64 {
@@ -91,5 +94,8 @@ func (r *ranks) draw(at int32, rng *random.Stream) float64 {
 	b := int(r.cells[at].at(u))
 	lo, hi := r.cdf[b], r.cdf[b+1]
 	tie := float32(uint32(bits)) * (1.0 / (1 << 32))
-	return min(float64(lo+(hi-lo)*tie), 1-1e-7)
+	if rank := float64(lo + (hi-lo)*tie); rank < mostRank {
+		return rank
+	}
+	return mostRank
 }

@@ -83,12 +83,11 @@ func (p *Params) inputSpread(z, share []float64) float64 {
 	return (lo + hi) / 2
 }
 
-// fitScales finds the scales that give the model the wanted expected tokens, by simulating conversations
-// without a market. Outputs first, since answers become part of later prompts.
+// fitScales finds the scales that give the model the wanted expected tokens of a sample of conversations. Outputs first, since answers become part of later prompts.
 func (m *Model) fitScales(wantInput, wantOutput float64, seed uint64) {
-	const sample = 3000
+	sample := m.sample(seed, 3000)
 	for range 2 { // the cut at MaxOutput makes the mean less than proportional to the scale
-		_, output := m.expectTokens(seed, sample)
+		_, output := m.expectTokens(&sample)
 		m.outputScale *= wantOutput / output
 	}
 	// Secant steps on the logarithms. Answers put a floor under the mean input, so the slope is below 1.
@@ -97,7 +96,7 @@ func (m *Model) fitScales(wantInput, wantOutput float64, seed uint64) {
 	lastScale := 0.0
 	for range 5 {
 		m.inputScale = math.Exp(scale)
-		m.MeanInput, m.MeanOutput = m.expectTokens(seed, sample)
+		m.MeanInput, m.MeanOutput = m.expectTokens(&sample)
 		off := math.Log(m.MeanInput / wantInput)
 		if math.Abs(off) < 0.003 {
 			return
@@ -110,38 +109,78 @@ func (m *Model) fitScales(wantInput, wantOutput float64, seed uint64) {
 	}
 }
 
-// expectTokens estimates the mean tokens of a request from n conversations at random clients and instants.
-// Agent loops are sampled apart, so that their small number does not blur the mean.
-func (m *Model) expectTokens(seed uint64, n int) (input, output float64) {
+// sample is conversations at random clients and instants, drawn without a market and without the model's scales.
+type sample struct {
+	chats, agents drawnTurns
+}
+
+// drawnTurns is the turns of n conversations, one after the other.
+type drawnTurns struct {
+	n     int
+	turns []drawnTurn
+}
+
+// drawnTurn is what drawTurn draws.
+type drawnTurn struct {
+	text, answer float64
+	opens        bool // its conversation
+}
+
+// sample draws n conversations. Agent loops are sampled apart, so that their small number does not blur the mean.
+func (m *Model) sample(seed uint64, n int) sample {
 	p := &m.laws.params
 	rng := random.New(seed, "workload", "expect", m.Name)
 	pick := m.picker()
-	sum := func(n int, agent bool) (in, out, turns float64) {
+	draw := func(n int, agent bool) drawnTurns {
+		c := drawnTurns{n: n}
 		for range n {
 			client, window := pick(&rng)
 			s := Session{stream: random.Seeded(rng.Uint64()), Client: client, Turn: -1, Turns: 1, Agent: agent}
 			switch {
 			case agent:
-				s.Turns = 1 + m.drawTurns(&s, p.AgentTurns-1)
+				s.Turns = 1 + m.drawTurns(&s, m.laws.agentTurns)
 			case s.stream.Chance(1 - p.SingleShare):
-				s.Turns = 1 + m.drawTurns(&s, p.ChatTurns-1)
+				s.Turns = 1 + m.drawTurns(&s, m.laws.chatTurns)
 			}
 			now := int64(window) * WindowSeconds * 1e6
-			for s.More() {
-				m.NextTurn(&s, now)
-				in += float64(s.Prompt)
-				out += float64(s.Output)
-				turns++
+			for turn := range s.Turns {
+				text, answer := m.drawTurn(&s, now)
+				c.turns = append(c.turns, drawnTurn{text, answer, turn == 0})
 			}
 		}
-		return in / float64(n), out / float64(n), turns / float64(n)
+		return c
 	}
-	in, out, turns := sum(n, false)
+	s := sample{chats: draw(n, false)}
 	if p.AgentShare > 0 {
-		inA, outA, turnsA := sum(n/10, true)
-		in, out, turns = mixIn(in, inA, p.AgentShare), mixIn(out, outA, p.AgentShare), mixIn(turns, turnsA, p.AgentShare)
+		s.agents = draw(n/10, true)
+	}
+	return s
+}
+
+// expectTokens estimates the mean tokens of a request under the model's scales.
+func (m *Model) expectTokens(of *sample) (input, output float64) {
+	in, out, turns := m.meanTokens(&of.chats)
+	if share := m.laws.params.AgentShare; share > 0 {
+		inA, outA, turnsA := m.meanTokens(&of.agents)
+		in, out, turns = mixIn(in, inA, share), mixIn(out, outA, share), mixIn(turns, turnsA, share)
 	}
 	return in / turns, out / turns
+}
+
+// meanTokens are the mean tokens and turns of a conversation.
+func (m *Model) meanTokens(of *drawnTurns) (in, out, turns float64) {
+	var s Session
+	for i := range of.turns {
+		t := &of.turns[i]
+		if t.opens {
+			s.Turn = -1
+		}
+		m.addTurn(&s, t.text, t.answer)
+		in += float64(s.Prompt)
+		out += float64(s.Output)
+	}
+	n := float64(of.n)
+	return in / n, out / n, float64(len(of.turns)) / n
 }
 
 func mixIn(a, b, share float64) float64 { return a*(1-share) + b*share }

@@ -33,19 +33,29 @@ func (m *Model) start(s *Session, stream random.Stream, from int32, number uint3
 	switch {
 	case u < p.AgentShare:
 		s.Agent = true
-		s.Turns = 1 + m.drawTurns(s, p.AgentTurns-1)
+		s.Turns = 1 + m.drawTurns(s, m.laws.agentTurns)
 	case u < p.AgentShare+(1-p.AgentShare)*(1-p.SingleShare):
-		s.Turns = 1 + m.drawTurns(s, p.ChatTurns-1)
+		s.Turns = 1 + m.drawTurns(s, m.laws.chatTurns)
 	}
 	s.Tools = s.stream.Chance(p.ToolShare) || s.Agent
 }
 
-// drawTurns draws a geometric number of further turns, from 0, with the given mean.
-func (m *Model) drawTurns(s *Session, mean float64) int32 {
+// geometric is the law of a geometric number from 0: the rate of the exponential law that it is the whole part of; 0 = always 0.
+type geometric float64
+
+func geometricOf(mean float64) geometric {
 	if mean <= 0 {
 		return 0
 	}
-	return int32(m.laws.expo.Draw(&s.stream) / math.Log1p(1/mean))
+	return geometric(math.Log1p(1 / mean))
+}
+
+// drawTurns draws the number of further turns.
+func (m *Model) drawTurns(s *Session, law geometric) int32 {
+	if law == 0 {
+		return 0
+	}
+	return int32(m.laws.expo.Draw(&s.stream) / float64(law))
 }
 
 // NextTurn moves the conversation to its next turn, which starts at now, µs since the start of the experiment.
@@ -54,36 +64,53 @@ func (m *Model) NextTurn(s *Session, now int64) {
 		m.replayTurn(s)
 		return
 	}
+	text, answer := m.drawTurn(s, now)
+	m.addTurn(s, text, answer)
+}
+
+// drawTurn draws the length of what the caller adds to the conversation and of the answer, tokens before the model's scales.
+func (m *Model) drawTurn(s *Session, now int64) (text, answer float64) {
 	l := m.laws
 	p := &l.params
-	c := &m.clients[s.Client]
 	cell := int32(-1)
-	if len(c.token) > 0 && s.stream.Chance(p.OwnTokens) {
-		cell = c.token[int(now/(TokenWindowSeconds*1e6))%len(c.token)]
+	if token := m.clients[s.Client].token; len(token) > 0 && s.stream.Chance(p.OwnTokens) {
+		cell = token[uint32(now/(TokenWindowSeconds*1e6))%uint32(len(token))]
 	}
-	text := p.textMedian() * l.text.At(m.input.draw(cell, &s.stream)) * m.inputScale
+	text = p.textMedian() * l.text.At(m.input.draw(cell, &s.stream))
+	share := float64(l.mix[uint32(now/(WindowSeconds*1e6))%uint32(len(l.mix))])
+	if rank := m.output.draw(cell, &s.stream); rank < share {
+		answer = p.ShortMedian * l.short.At(rank/share)
+	} else {
+		answer = p.LongMedian * l.long.At((rank-share)/(1-share))
+	}
+	return text, answer
+}
+
+// addTurn makes the next turn of the conversation from its drawn lengths.
+func (m *Model) addTurn(s *Session, text, answer float64) {
+	p := &m.laws.params
+	text *= m.inputScale
 	s.Turn++
 	s.Prefix = 0
 	if s.Turn > 0 {
 		text *= p.FollowUpText
 		s.Prefix = s.Prompt + s.Output
 	}
-	prompt := s.Prefix + int32(min(text, float64(p.MaxPrompt))) + 1
+	prompt := s.Prefix + cut(text, p.MaxPrompt) + 1
 	if int(prompt) > p.CompactAt && s.Turn > 0 {
 		prompt, s.Prefix = int32(p.CompactTo), 0
 	}
 	s.Prompt = min(prompt, int32(p.MaxPrompt))
 	s.Prefix = min(s.Prefix, s.Prompt)
+	s.Output = 1 + cut(answer*m.outputScale, p.MaxOutput-1)
+}
 
-	share := float64(l.mix[int(now/(WindowSeconds*1e6))%len(l.mix)])
-	rank := m.output.draw(cell, &s.stream)
-	var answer float64
-	if rank < share {
-		answer = p.ShortMedian * l.short.At(rank/share)
-	} else {
-		answer = p.LongMedian * l.long.At((rank-share)/(1-share))
+// cut rounds tokens down, to most at most.
+func cut(tokens float64, most int) int32 {
+	if tokens < float64(most) {
+		return int32(tokens)
 	}
-	s.Output = 1 + int32(min(answer*m.outputScale, float64(p.MaxOutput-1)))
+	return int32(most)
 }
 
 // textMedian is the median of a first prompt before the models' scales, tokens. Only its ratio to the outputs matters
