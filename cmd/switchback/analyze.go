@@ -132,9 +132,6 @@ func (j *job) schedule(ctx context.Context, store *ingest.Store) (experiment.Pla
 
 // window returns the window of the job on a plan; on labels the design says how long the experiment runs.
 func (j *job) window(s *settings, plan experiment.Plan) (window, error) {
-	starts, ends := j.config.design().Start, j.config.design().End()
-	if j.config.scheduleKind() != reports.ScheduleLabels {
-		starts, ends = plan.Window()
-	}
+	starts, ends := j.config.span(plan)
 	return s.window(&j.config, starts, ends, j.p.now())
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"switchback/experiment"
 	"switchback/reports"
 )
 
@@ -26,20 +27,48 @@ func readResults(folder string) (reports.Document, error) {
 	return doc, nil
 }
 
+// nightsBefore returns the dates of the reports in the output folder from the experiment's first day to before a date.
+func (o outDir) nightsBefore(first time.Time, date string) ([]string, error) {
+	entries, err := os.ReadDir(o.reports()) // sorted by name
+	if err != nil {
+		return nil, fmt.Errorf("read earlier reports: %w", err)
+	}
+	var dates []string
+	for _, entry := range entries {
+		name := entry.Name()
+		if _, err := time.Parse(time.DateOnly, name); err == nil && name >= first.UTC().Format(time.DateOnly) && name < date {
+			dates = append(dates, name)
+		}
+	}
+	return dates, nil
+}
+
+// earlierNights names what the history of a report follows from: the earlier reports of the same experiment, by their dates
+// and fingerprints.
+func (j *job) earlierNights(w window, plan experiment.Plan) ([]string, error) {
+	first, _ := plan.Window()
+	dates, err := j.out.nightsBefore(first, w.date)
+	if err != nil {
+		return nil, err
+	}
+	var nights []string
+	for _, date := range dates {
+		if r, err := j.out.manifest(date); err == nil && r.Experiment == j.config.Name {
+			nights = append(nights, date+" "+r.Fingerprint)
+		}
+	}
+	return nights, nil
+}
+
 // withHistory adds how the estimates moved over the earlier reports of the same experiment in the output folder. A report
 // that cannot be read is left out and told.
 func (j *job) withHistory(doc reports.Document) (reports.Document, error) {
-	entries, err := os.ReadDir(j.out.reports()) // sorted by name
+	dates, err := j.out.nightsBefore(doc.Design.Start, doc.ReportDate)
 	if err != nil {
-		return doc, fmt.Errorf("read earlier reports: %w", err)
+		return doc, err
 	}
-	first := doc.Design.Start.UTC().Format(time.DateOnly)
 	var earlier []reports.Document
-	for _, entry := range entries {
-		date := entry.Name()
-		if _, err := time.Parse(time.DateOnly, date); err != nil || date < first || date >= doc.ReportDate {
-			continue
-		}
+	for _, date := range dates {
 		former, err := readResults(j.out.report(date))
 		if err != nil {
 			j.log.Warn("left out of the history", "report", date, "reason", err)

@@ -17,6 +17,7 @@ type job struct {
 	progress *progress
 	record   *record
 	outcome  string // last line of the log
+	quietly  bool   // it shows no result, as one night of many
 }
 
 // newProgress returns the display of a command and the log that shares its terminal.

@@ -95,6 +95,10 @@ type estimates struct {
 // estimate labels the rows by the plan, summarises them by block, and estimates every metric.
 func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window) (estimates, error) {
 	e := estimates{plan: plan, window: w}
+	rows := ingest.Window{Since: w.since, Until: w.until, Arms: plan.Arms}
+	if err := refuseEmpty(ctx, store, rows, w); err != nil { // before rows are labelled anew for nothing
+		return e, err
+	}
 	err := j.stage("apply plan", "rows", func(*stage) (int64, error) {
 		var err error
 		e.applied, err = store.ApplyPlanIf(ctx, plan, j.acceptPlan)
@@ -103,7 +107,6 @@ func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment
 	if err != nil {
 		return e, err
 	}
-	rows := ingest.Window{Since: w.since, Until: w.until, Arms: plan.Arms}
 	pairs, blocks, err := store.Pairs(ctx, rows)
 	if err != nil {
 		return e, err
@@ -130,6 +133,19 @@ func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment
 		return int64(len(metrics)), err
 	})
 	return e, errors.Join(err, source.Close())
+}
+
+// refuseEmpty refuses a window without a row.
+func refuseEmpty(ctx context.Context, store *ingest.Store, rows ingest.Window, w window) error {
+	inside, all, err := store.CountInside(ctx, rows)
+	if err != nil || inside > 0 {
+		return err
+	}
+	return &ExitError{
+		Code: exitFailed,
+		Err:  fmt.Errorf("analyse: no row in the window %s; %s rows lie outside", w, thousands(all)),
+		Hint: "check the schedule, --date and whether the log's times are UTC",
+	}
 }
 
 // analysis returns the options of the analysis.

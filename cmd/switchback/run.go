@@ -20,13 +20,22 @@ import (
 	"switchback/reports"
 )
 
+// runSettings are the flags of run.
+type runSettings struct {
+	settings
+	backfill bool
+	check    bool
+}
+
 // runCommand is the whole pipeline.
 func (p *process) runCommand() command {
-	var s settings
+	var s runSettings
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	s.configFlag(fs)
 	s.outputFlags(fs)
 	s.windowFlags(fs)
+	fs.BoolVar(&s.backfill, "backfill", false, "on logs, report every night from --since to --until, dates that both count (default all so far), in order")
+	fs.BoolVar(&s.check, "check", false, "check configuration, schedule, inputs and output folder, tell every fault, and run nothing")
 	s.simulationFlags(fs)
 	s.rejectFlag(fs)
 	s.guardrailFlag(fs)
@@ -37,31 +46,46 @@ func (p *process) runCommand() command {
 		short: "Run the whole pipeline, from the plan to the report",
 		long: "Without --config it runs the built-in experiment, offline: one week, 3-hour blocks in matched pairs, price against\n" +
 			"routing-cost. With [logs] in the configuration it loads a gateway's request logs and reports the window that ends\n" +
-			"with --date. A run whose inputs, configuration and program are those of the report on hand does nothing.",
-		example: "  switchback run\n  switchback run --requests 500000 --seed 11 --out try\n  switchback run --config router-week.toml --date 2026-11-08",
-		args:    cobra.NoArgs,
-		flags:   fs,
+			"with --date. A run whose inputs, configuration and program are those of the report on hand does nothing.\n\n" +
+			"--backfill makes the reports of many nights, each with a run record of its own. It stops at the first night that\n" +
+			"fails, with its exit code; else it ends with the worst one. Nights that are up to date are skipped.",
+		example: "  switchback run\n  switchback run --requests 500000 --seed 11 --out try\n  switchback run --config router-week.toml --date 2026-11-08\n" +
+			"  switchback run --config router-week.toml --check\n  switchback run --config router-week.toml --backfill --since 2026-11-02 --until 2026-11-08",
+		args:  cobra.NoArgs,
+		flags: fs,
 		run: func(ctx context.Context, _ []string) error {
+			if s.check {
+				return p.checkRun(ctx, &s, fs)
+			}
 			c, err := s.load(fs, knownNames())
 			if err != nil {
 				return err
 			}
-			return p.inOutput(ctx, "run", &s, c, func(ctx context.Context, j *job) error {
+			if s.backfill {
+				return p.backfill(ctx, &s, c, commandLine("run", fs))
+			}
+			return p.inOutput(ctx, "run", &s.settings, c, func(ctx context.Context, j *job) error {
 				if c.simulated() {
-					return j.runSimulated(ctx, &s, commandLine("run", fs))
+					return j.runSimulated(ctx, &s.settings, commandLine("run", fs))
 				}
-				return j.runLogs(ctx, &s, commandLine("run", fs))
+				return j.runLogs(ctx, &s.settings, commandLine("run", fs))
 			})
 		},
 	}
 }
 
-// commandLine returns the command that gives the same result again: without what cannot change it.
+// commandLine returns the command that gives the same result again: without what cannot change it, and without the date,
+// which conclude adds.
 func commandLine(name string, fs *pflag.FlagSet) string {
 	words := []string{"switchback", name}
+	backfill := fs.Changed("backfill")
 	fs.VisitAll(func(f *pflag.Flag) {
 		switch f.Name {
-		case "out", "threads", "memory", "force", "quiet", "verbose", "log-json", "fail-on-guardrail", "write", "format":
+		case "since", "until":
+			if backfill { // they name the nights
+				return
+			}
+		case "date", "backfill", "out", "threads", "memory", "force", "quiet", "verbose", "log-json", "fail-on-guardrail", "write", "format":
 			return
 		}
 		if f.Changed {
@@ -155,6 +179,9 @@ func driveNote(d experiment.DriveSummary) string {
 // conclude estimates from the rows in the store, makes the document, and keeps the run in the store. f holds what is
 // known before.
 func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string, f facts) (reports.Document, error) {
+	if !j.config.simulated() {
+		command += " --date " + w.date
+	}
 	e, err := j.estimate(ctx, store, plan, w)
 	if err != nil {
 		return reports.Document{}, err
@@ -164,13 +191,6 @@ func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment
 	}
 	if f.validated, err = reports.Validated(); err != nil {
 		return reports.Document{}, err
-	}
-	if f.health.FirstSeen == "" {
-		return reports.Document{}, &ExitError{
-			Code: exitFailed,
-			Err:  fmt.Errorf("analyse: no row in the window %s; %s rows lie outside", w, thousands(f.health.Rows)),
-			Hint: "check the schedule, --date and whether the log's times are UTC",
-		}
 	}
 	err = j.stage("series", "blocks", func(*stage) (int64, error) {
 		f.series, err = j.askSeries(ctx, store, e)
@@ -277,10 +297,14 @@ func (j *job) identify(ctx context.Context, w window, plan experiment.Plan, stor
 			return err
 		}
 	}
+	earlier, err := j.earlierNights(w, plan)
+	if err != nil {
+		return err
+	}
 	text, err := json.Marshal(struct {
 		Program, Config, Schedule, Date, Window string
-		Inputs                                  []string
-	}{identity, j.config.hash(), schedule, w.date, w.String(), inputs})
+		Inputs, Earlier                         []string
+	}{identity, j.config.hash(), schedule, w.date, w.String(), inputs, earlier})
 	if err != nil {
 		return fmt.Errorf("hash inputs: %w", err)
 	}

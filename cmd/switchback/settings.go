@@ -120,15 +120,27 @@ func setBy(f *pflag.Flag) string {
 
 // load reads the configuration, lays flags and environment over it, and checks the whole.
 func (s *settings) load(fs *pflag.FlagSet, names known) (config, error) {
-	c := defaultConfig()
+	c, overridden, err := s.lay(fs)
+	if err != nil {
+		return config{}, err
+	}
+	if err := c.check(names, overridden); err != nil {
+		return config{}, err
+	}
+	return c, nil
+}
+
+// lay reads the configuration and lays flags and environment over it. overridden names, for each key that one of them sets,
+// the flag or variable.
+func (s *settings) lay(fs *pflag.FlagSet) (c config, overridden map[string]string, err error) {
+	c = defaultConfig()
 	c.fillSimulation()
 	if s.config != "" {
-		var err error
 		if c, err = readConfig(s.config); err != nil {
-			return config{}, err
+			return config{}, nil, err
 		}
 	}
-	overridden := map[string]string{}
+	overridden = map[string]string{}
 	var errs manyErrors
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !f.Changed {
@@ -141,12 +153,9 @@ func (s *settings) load(fs *pflag.FlagSet, names known) (config, error) {
 		overridden[key] = setBy(f)
 	})
 	if len(errs) > 0 {
-		return config{}, &ExitError{Code: exitUsage, Err: errs}
+		return config{}, nil, &ExitError{Code: exitUsage, Err: errs}
 	}
-	if err := c.check(names, overridden); err != nil {
-		return config{}, err
-	}
-	return c, nil
+	return c, overridden, nil
 }
 
 // override lays a flag over the key of the configuration that it stands for, and returns the key ("" when none).

@@ -13,6 +13,9 @@ import (
 
 // show prints the verdict, the published table and where the report is: the result of a run.
 func (j *job) show(doc reports.Document) error {
+	if j.quietly {
+		return nil
+	}
 	h := reports.HeadlineOf(doc)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", h.Title)

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"switchback/experiment"
+	"switchback/reports"
 )
 
 // window is the half-open span whose rows are analysed, and the date that names the report.
@@ -48,6 +51,15 @@ func (s *settings) window(c *config, starts, ends, now time.Time) (window, error
 		w.until = end
 	}
 	return w, s.narrow(&w)
+}
+
+// span is when an experiment runs: from the first block of its plan to the last, or as the design says where the plan
+// follows from the labels of the rows.
+func (c *config) span(plan experiment.Plan) (starts, ends time.Time) {
+	if c.scheduleKind() == reports.ScheduleLabels {
+		return c.design().Start, c.design().End()
+	}
+	return plan.Window()
 }
 
 // narrow applies --since and --until.

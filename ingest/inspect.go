@@ -1,0 +1,137 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"switchback/experiment"
+)
+
+// FileHead is what the beginning of a log file shows.
+type FileHead struct {
+	Path       string
+	Format     string // "" for an empty file
+	Size       int64  // on disk
+	Compressed bool
+	Whole      bool  // the file is no longer than what was read
+	Rows       int64 // requests in what was read
+	Rejects    int64
+	Reasons    []Count // of the rejects, most first
+	From, To   time.Time
+}
+
+// headLength is how much of a decompressed file Inspect reads.
+const headLength = 1 << 20
+
+// Inspect reads the beginning of every file that the patterns name, about a megabyte, and loads nothing. Faults are all
+// that is wrong, each wrapping ErrInput: patterns without a file, files of no format, files without a readable request.
+// The error is one of ctx.
+func Inspect(ctx context.Context, patterns []string, o LoadOptions) (heads []FileHead, faults []error, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, []error{fmt.Errorf("load: %w: %w", ErrInput, err)}, nil
+	}
+	seen := map[string]bool{}
+	for _, pattern := range patterns {
+		paths, _, err := expand([]string{pattern})
+		if err != nil {
+			faults = append(faults, err)
+		}
+		for _, path := range paths {
+			if seen[path] {
+				continue
+			}
+			seen[path] = true
+			head, err := inspectFile(ctx, path, o)
+			switch {
+			case ctx.Err() != nil:
+				return heads, faults, ctx.Err()
+			case err != nil:
+				faults = append(faults, inputFault(path, err))
+			default:
+				heads = append(heads, head)
+			}
+		}
+	}
+	return heads, faults, nil
+}
+
+// inputFault is an error about a file as one that wraps ErrInput.
+func inputFault(path string, err error) error {
+	if errors.Is(err, ErrInput) {
+		return err
+	}
+	return inputError{path, cause(err).Error()}
+}
+
+func inspectFile(ctx context.Context, path string, o LoadOptions) (FileHead, error) {
+	head := FileHead{Path: path}
+	src, err := openSource(path, nil)
+	if err != nil {
+		return head, openFailure(path, err)
+	}
+	defer src.Close() //nolint:errcheck // only read
+	head.Size, head.Compressed = src.size, src.compressed
+	f, in, empty, err := recogniseStream(o.Format, contextReader{ctx, src})
+	if err != nil || empty {
+		head.Whole = empty
+		return head, err
+	}
+	head.Format = f.name
+	if f.parquet {
+		return head, inspectParquet(ctx, path, o, &head)
+	}
+	if head.Whole, err = readHead(f, in, o, &head); err != nil {
+		return head, err
+	}
+	if head.Rows == 0 && head.Rejects > 0 {
+		return head, inputError{path, fmt.Sprintf("no request can be read: %s", head.Reasons[0].Name)}
+	}
+	return head, nil
+}
+
+// readHead reads the records that lie whole in the first bytes of a file. What the cut does to the last one is no fault.
+func readHead(f format, in io.Reader, o LoadOptions, head *FileHead) (whole bool, err error) {
+	text, err := io.ReadAll(io.LimitReader(in, headLength+1))
+	if err != nil {
+		return false, err
+	}
+	whole = len(text) <= headLength
+	if end := bytes.LastIndexByte(text, '\n'); !whole && end > 0 {
+		text = text[:end+1]
+	}
+	discard := func(*experiment.Batch) error { return nil }
+	sink := newRowSink(head.Path, newClock(o.Now), discard, func(rejected) error { return nil })
+	sink.costUnit = o.CostUnit
+	_, err = f.read(bytes.NewReader(text), 0, sink)
+	t := &sink.tally
+	if !whole && t.rows > 0 {
+		err = nil
+	}
+	head.Rows, head.Rejects, head.Reasons = t.rows, t.rejects, counts(t.reasons)
+	head.From, head.To = t.span()
+	return whole, err
+}
+
+// inspectParquet reads the columns of a Parquet file, and its number of rows.
+func inspectParquet(ctx context.Context, path string, o LoadOptions, head *FileHead) error {
+	store, err := Open(ctx, InMemory, DefaultOptions())
+	if err != nil {
+		return err
+	}
+	defer store.Close() //nolint:errcheck // it holds nothing
+	loader, err := store.NewLoader(ctx, LoadInfo{File: path, Format: head.Format, Now: o.Now})
+	if err != nil {
+		return err
+	}
+	defer loader.Abort() //nolint:errcheck // nothing was loaded
+	p := parquetLoad{loader: loader, from: "read_parquet(" + quote(globSafe(path)) + ", file_row_number = true)", clock: newClock(o.Now)}
+	if _, err := p.describe(path); err != nil {
+		return err
+	}
+	head.Whole = true
+	return loader.conn.QueryRowContext(ctx, "SELECT count(*) FROM "+p.from).Scan(&head.Rows)
+}

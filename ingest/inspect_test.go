@@ -1,0 +1,111 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Every sample of a format is recognised by its beginning, and what is read of it is what a load reads.
+func TestInspectReadsEveryFormat(t *testing.T) {
+	ctx := context.Background()
+	samples, err := filepath.Glob("testdata/formats/*")
+	if err != nil || len(samples) < 10 {
+		t.Fatalf("%d samples, %v", len(samples), err)
+	}
+	for _, path := range samples {
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			continue
+		}
+		o := loadOptions()
+		o.DryRun = true
+		want, loadErr := LoadFiles(ctx, nil, []string{path}, o)
+		heads, faults, err := Inspect(ctx, []string{path}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (loadErr != nil) != (len(faults) > 0) {
+			t.Errorf("%s: load %v, inspect %v", path, loadErr, faults)
+			continue
+		}
+		if loadErr != nil {
+			continue
+		}
+		got, file := heads[0], want.Files[0]
+		if !got.Whole || got.Format != file.Format || got.Rows != file.Rows || got.Rejects != file.Rejects || !got.From.Equal(file.From) || !got.To.Equal(file.To) {
+			t.Errorf("%s: inspected %+v, loaded %+v", path, got, file)
+		}
+	}
+}
+
+// Of a long file the beginning is read, of each kind; the record at the cut is no fault.
+func TestInspectReadsBeginnings(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	rows := someRequests(20_000, 5)
+	plain := jsonl(t, rows)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"a.jsonl": plain, "b.jsonl.gz": packed.Bytes()} {
+		heads, faults, err := Inspect(ctx, []string{writeFile(t, filepath.Join(dir, name), content)}, loadOptions())
+		if err != nil || len(faults) > 0 {
+			t.Fatalf("%s: %v %v", name, faults, err)
+		}
+		if h := heads[0]; h.Whole || h.Rows < 1000 || h.Rows >= 20_000 || h.Rejects > 0 || h.Size != int64(len(content)) {
+			t.Errorf("%s: %+v", name, h)
+		}
+	}
+	s := openTemp(t)
+	loadLog(t, s, rows)
+	columns := filepath.Join(dir, "c.parquet")
+	if err := s.WriteParquet(ctx, columns); err != nil {
+		t.Fatal(err)
+	}
+	heads, faults, err := Inspect(ctx, []string{columns}, loadOptions())
+	if err != nil || len(faults) > 0 || heads[0].Rows != 20_000 {
+		t.Errorf("parquet: %+v %v %v", heads, faults, err)
+	}
+}
+
+// Every fault is told, not only the first.
+func TestInspectTellsEveryFault(t *testing.T) {
+	dir := t.TempDir()
+	good := writeFile(t, filepath.Join(dir, "good.jsonl"), jsonl(t, someRequests(10, 1)))
+	text := writeFile(t, filepath.Join(dir, "text.csv"), []byte("a,b\n1,2\n"))
+	bad := writeFile(t, filepath.Join(dir, "bad.csv"), []byte("request_id,ts,model\nr1,noon,m\n"))
+	empty := writeFile(t, filepath.Join(dir, "empty.jsonl"), nil)
+	cut := writeFile(t, filepath.Join(dir, "cut.gz"), []byte{0x1f, 0x8b, 8, 0})
+	heads, faults, err := Inspect(context.Background(), []string{good, filepath.Join(dir, "none-*"), filepath.Join(dir, "absent"), text, bad, empty, cut, good}, loadOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(heads) != 2 || heads[0].Path != good || heads[0].Rows != 10 || heads[1].Path != empty || heads[1].Format != "" {
+		t.Errorf("heads: %+v", heads)
+	}
+	told := fmt.Sprint(errors.Join(faults...))
+	for _, want := range []string{"none-*: no file matches", "absent: no such file", "text.csv: no known log format", "bad.csv: no request can be read: ts: unreadable", "cut.gz: "} {
+		if !strings.Contains(told, want) {
+			t.Errorf("%q is not told:\n%s", want, told)
+		}
+	}
+	for _, fault := range faults {
+		if !errors.Is(fault, ErrInput) {
+			t.Errorf("%v does not wrap ErrInput", fault)
+		}
+	}
+	if len(faults) != 5 {
+		t.Errorf("%d faults:\n%s", len(faults), told)
+	}
+}
