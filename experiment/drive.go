@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -91,12 +90,6 @@ func Drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) error) (Drive
 func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) error) (DriveSummary, error) {
 	summary := DriveSummary{Scenario: s.scenario.Name, World: s.world, Skipped: s.skipped, Notes: s.notes}
 
-	var lock sync.Mutex
-	hand := func(b *Batch) error {
-		lock.Lock()
-		defer lock.Unlock()
-		return emit(b)
-	}
 	var done atomic.Int64
 	total := int64(s.expected())
 	progress := func(more int64) {
@@ -109,12 +102,18 @@ func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) er
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	over := newHandover(threads + 2)
+	emitted := make(chan error, 1)
+	go func() { emitted <- over.read(emit, stop) }()
+
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(threads)
 	summary.Models = make([]ModelSummary, len(s.jobs))
 	for i, job := range s.jobs { // largest first
 		group.Go(func() error {
-			w, err := s.newWorld(job, newRowLog(hand))
+			w, err := s.newWorld(job, over)
 			if err != nil {
 				return err
 			}
@@ -122,7 +121,12 @@ func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) er
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	close(over.full)
+	if failed := <-emitted; failed != nil {
+		err = failed // the worlds only know that they were stopped
+	}
+	if err != nil {
 		return DriveSummary{}, err
 	}
 	slices.SortFunc(summary.Models, func(a, b ModelSummary) int { return cmp.Compare(a.Model, b.Model) })

@@ -46,12 +46,16 @@ func BenchmarkWorld(b *testing.B) {
 		b.Run(fmt.Sprintf("model=%d", at), func(b *testing.B) {
 			requests := int64(0)
 			for b.Loop() {
-				w, err := s.newWorld(s.jobs[at], newRowLog(func(*Batch) error { return nil }))
+				over, wait := reading(func(*Batch) error { return nil })
+				w, err := s.newWorld(s.jobs[at], over)
 				if err != nil {
 					b.Fatal(err)
 				}
 				m, err := w.run(context.Background(), func(int64) {})
 				if err != nil {
+					b.Fatal(err)
+				}
+				if err := wait(); err != nil {
 					b.Fatal(err)
 				}
 				requests += m.Requests

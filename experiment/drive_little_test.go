@@ -11,7 +11,7 @@ import (
 func TestLittlesLaw(t *testing.T) {
 	scene := smallScene()
 	held := 0.0 // place-seconds, from the rows
-	log := newRowLog(func(b *Batch) error {
+	over, wait := reading(func(b *Batch) error {
 		tried := map[string]bool{}
 		for i := range b.Attempts {
 			a := &b.Attempts[i]
@@ -27,7 +27,7 @@ func TestLittlesLaw(t *testing.T) {
 		}
 		return nil
 	})
-	w, err := scene.newWorld(scene.jobs[0], log)
+	w, err := scene.newWorld(scene.jobs[0], over)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +39,9 @@ func TestLittlesLaw(t *testing.T) {
 		}
 	}
 	if _, err := w.run(context.Background(), func(int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(); err != nil {
 		t.Fatal(err)
 	}
 	want := held / (float64(scene.horizon) / 1e6)

@@ -1,40 +1,44 @@
 package experiment
 
-// rowLog collects the rows of one world and hands them on in batches. Its memory is reused after every batch.
+import "context"
+
+// rowLog collects the rows of one world and hands them on in batches.
 type rowLog struct {
-	hand  func(*Batch) error
-	batch Batch
+	over  *handover
+	batch *Batch // the one that is being filled
 	rows  int64
 }
 
-func newRowLog(hand func(*Batch) error) *rowLog {
-	return &rowLog{hand: hand}
-}
-
-// full reports whether the batch should be flushed before the next row.
-func (l *rowLog) full() bool {
-	return len(l.batch.Requests) >= batchRows
-}
-
-// flush hands the batch on.
-func (l *rowLog) flush() error {
-	if len(l.batch.Requests) == 0 {
-		return nil
-	}
-	err := l.hand(&l.batch)
-	l.batch.Requests = l.batch.Requests[:0]
-	l.batch.Attempts = l.batch.Attempts[:0]
+// begin takes the first batch.
+func (l *rowLog) begin(ctx context.Context) (err error) {
+	l.batch, err = l.over.take(ctx)
 	return err
+}
+
+// full reports whether the batch should be handed on before the next row.
+func (l *rowLog) full() bool { return len(l.batch.Requests) >= batchRows }
+
+// next hands the batch on and takes another one.
+func (l *rowLog) next(ctx context.Context) error {
+	l.end()
+	return l.begin(ctx)
+}
+
+// end hands the last batch on.
+func (l *rowLog) end() {
+	l.over.give(l.batch)
+	l.batch = nil
 }
 
 // request adds an empty row.
 func (l *rowLog) request() *Request {
-	if l.batch.Requests == nil {
-		l.batch.Requests = make([]Request, 0, batchRows)
+	b := l.batch
+	if b.Requests == nil {
+		b.Requests = make([]Request, 0, batchRows)
 	}
 	l.rows++
-	l.batch.Requests = append(l.batch.Requests, Request{})
-	return &l.batch.Requests[len(l.batch.Requests)-1]
+	b.Requests = append(b.Requests, Request{})
+	return &b.Requests[len(b.Requests)-1]
 }
 
 // Ids are base 32: two digits of the model, five of the conversation, two of the turn. They sort by conversation and turn.

@@ -261,7 +261,7 @@ func TestBillsMatchTheTokens(t *testing.T) {
 	scene := smallScene()
 	endpoints := map[string]*market.Endpoint{}
 	for _, j := range scene.jobs {
-		w, err := scene.newWorld(j, newRowLog(nil))
+		w, err := scene.newWorld(j, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestNoEndpointExceedsItsConcurrency(t *testing.T) {
 		}
 	}
 	for _, j := range scene.jobs {
-		w, err := scene.newWorld(j, newRowLog(nil))
+		w, err := scene.newWorld(j, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

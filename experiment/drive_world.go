@@ -34,7 +34,7 @@ type world struct {
 	freeS    []int32
 	freeF    []int32
 
-	log     *rowLog
+	log     rowLog
 	logKey  uint64 // of the hash that decides which conversations are written
 	summary ModelSummary
 	reveals bool   // a policy wants to know the market's true state
@@ -88,8 +88,8 @@ const unpinned = -2
 // overhead is the time that the gateway itself takes before the first attempt, µs.
 const overhead = 15_000
 
-// newWorld builds the world of one model.
-func (s *scene) newWorld(j job, log *rowLog) (*world, error) {
+// newWorld builds the world of one model, which hands its rows over.
+func (s *scene) newWorld(j job, over *handover) (*world, error) {
 	m, err := s.builder.New(j.offers, market.Demand{Flow: j.demand.Flow, MeanOutput: j.demand.MeanOutput, MeanInput: j.demand.MeanInput})
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (s *scene) newWorld(j job, log *rowLog) (*world, error) {
 	}
 	w := &world{
 		scene: s, job: j, demand: j.demand, arrivals: j.demand.Arrivals(s.seed), market: m, router: r,
-		draws: random.New(s.seed, "router", j.demand.Name), log: log, logKey: random.Mix(s.seed^0x6c6f67) + uint64(j.number)<<32,
+		draws: random.New(s.seed, "router", j.demand.Name), log: rowLog{over: over}, logKey: random.Mix(s.seed^0x6c6f67) + uint64(j.number)<<32,
 		summary: ModelSummary{Model: j.demand.Name, Endpoints: len(endpoints)},
 	}
 	for _, b := range s.plan.ForModel(j.demand.Name) {
@@ -136,6 +136,9 @@ func (w *world) use(a arm) error {
 
 // run drives the model through the plan. Requests that are under way at its end are finished.
 func (w *world) run(ctx context.Context, progress func(int64)) (ModelSummary, error) {
+	if err := w.log.begin(ctx); err != nil {
+		return ModelSummary{}, err
+	}
 	end := w.scene.horizon
 	tick := int64(market.TickMicros)
 	if err := w.router.Use(w.scene.policies[w.using]); err != nil {
@@ -176,22 +179,23 @@ func (w *world) run(ctx context.Context, progress func(int64)) (ModelSummary, er
 			}
 			continue
 		}
+		if w.log.full() {
+			if err := w.log.next(ctx); err != nil {
+				return ModelSummary{}, err
+			}
+		}
 		if err := w.step(next, arrival); err != nil {
 			return ModelSummary{}, err
 		}
 	}
 	progress(w.summary.Requests - reported)
+	w.log.end()
 	w.summary.Logged = w.log.rows
-	return w.summary, w.log.flush()
+	return w.summary, nil
 }
 
 // step handles the next arrival or event.
 func (w *world) step(next, arrival int64) error {
-	if w.log.full() {
-		if err := w.log.flush(); err != nil {
-			return err
-		}
-	}
 	if w.events.next() > next {
 		at := w.newSession()
 		s := &w.sessions[at]
