@@ -7,9 +7,9 @@ import (
 
 // cell is one metric of one model: what its level is under a draw.
 type cell interface {
-	// level returns an arm's raw level, in the source's units, and the logarithm that relative effects use.
-	// Both are NaN when the draw leaves no row.
-	level(set *drawSet, role, draw int) (raw, log float64)
+	// levels fills raw and log, which are as long, with an arm's raw level, in the source's units, and the logarithm that
+	// relative effects use, for the draws from first on. Both are NaN when a draw leaves no row.
+	levels(set *drawSet, role, first int, raw, log []float64)
 	// influence adds to out, by pair, factor times the derivative of the level's logarithm (or of the raw level)
 	// with respect to the pair's weight. It is meant for sets of draws on pairs.
 	influence(set *drawSet, role, draw int, ofLog bool, factor float64, out []float64)
@@ -108,15 +108,39 @@ func (c *sumCell) totals(set *drawSet, role, draw int) (n, y float64) {
 	return float64(sumN), float64(sumY)
 }
 
-func (c *sumCell) level(set *drawSet, role, draw int) (raw, log float64) {
-	n, y := c.totals(set, role, draw)
-	if n == 0 {
-		return math.NaN(), math.NaN()
+// total is ΣN and ΣY of a draw.
+type total struct{ n, y float64 }
+
+// eachTotal returns the totals of draws from first on.
+func (c *sumCell) eachTotal(set *drawSet, role, first, draws int) []total {
+	out := make([]total, draws)
+	packed := set.packed[role]
+	if packed == nil {
+		for i := range out {
+			out[i].n, out[i].y = c.totals(set, role, first+i)
+		}
+		return out
 	}
-	if c.kind == Event {
-		return y / n, math.Log((y + 0.5) / (n + 1))
+	from, to := set.offset[role], set.offset[role]+set.cols
+	sums := newSubsetSums(c.n[from:to], c.y[from:to])
+	for i := range out {
+		n, y := sums.weigh(packed.of(first + i))
+		out[i] = total{float64(n), float64(y)}
 	}
-	return y / n, math.Log(y / n)
+	return out
+}
+
+func (c *sumCell) levels(set *drawSet, role, first int, raw, log []float64) {
+	for i, t := range c.eachTotal(set, role, first, len(raw)) {
+		switch {
+		case t.n == 0:
+			raw[i], log[i] = math.NaN(), math.NaN()
+		case c.kind == Event:
+			raw[i], log[i] = t.y/t.n, math.Log((t.y+0.5)/(t.n+1))
+		default:
+			raw[i], log[i] = t.y/t.n, math.Log(t.y/t.n)
+		}
+	}
 }
 
 func (c *sumCell) influence(set *drawSet, role, draw int, ofLog bool, factor float64, out []float64) {

@@ -13,9 +13,9 @@ type drawSet struct {
 	n      int // draws
 	cols   int // columns that a draw weighs
 	offset [2]int
-	w      [2][]uint32 // by role, draws × cols
-	empty  int         // draws without any weight
-	mean   float64     // typical weight of a column, from which searches start
+	w      [2][]uint32       // by role, draws × cols
+	packed [2]*packedWeights // the same by role, nil for few draws
+	empty  int               // draws without any weight
 }
 
 // The sets of draws of an analysis. The same draws serve every model, arm and metric.
@@ -34,10 +34,22 @@ func (s *drawSet) weights(role, draw int) []uint32 {
 	return s.w[role][draw*s.cols : (draw+1)*s.cols]
 }
 
+// pack packs the weights of many draws, when they are all there.
+func (s *drawSet) pack() {
+	if s.n < manyDraws || s.cols == 0 {
+		return
+	}
+	s.packed[0] = packWeights(s.w[0], s.cols)
+	s.packed[1] = s.packed[0]
+	if &s.w[1][0] != &s.w[0][0] {
+		s.packed[1] = packWeights(s.w[1], s.cols)
+	}
+}
+
 // pairSet returns a set whose draws weigh pairs, the same for both arms.
 func pairSet(id, pairs, draws int) *drawSet {
 	w := make([]uint32, pairs*draws)
-	return &drawSet{id: id, n: draws, cols: pairs, mean: 1, offset: [2]int{0, pairs}, w: [2][]uint32{w, w}}
+	return &drawSet{id: id, n: draws, cols: pairs, offset: [2]int{0, pairs}, w: [2][]uint32{w, w}}
 }
 
 func pointSet(pairs int) *drawSet {
@@ -58,13 +70,13 @@ func bootstrapSet(seed uint64, pairs, draws int) *drawSet {
 			w[rng.IntN(pairs)]++
 		}
 	}
+	s.pack()
 	return s
 }
 
 // halfSampleSet keeps each pair with probability ½ (typical values, Hartigan 1969).
 func halfSampleSet(seed uint64, pairs, draws int) *drawSet {
 	s := pairSet(setHalf, pairs, draws)
-	s.mean = 0.5
 	random := newStream(seed, "half-sample")
 	for d := range draws {
 		rng, w, kept := random.at(d), s.weights(0, d), uint32(0)
@@ -76,6 +88,7 @@ func halfSampleSet(seed uint64, pairs, draws int) *drawSet {
 			s.empty++
 		}
 	}
+	s.pack()
 	return s
 }
 
@@ -130,7 +143,7 @@ func swapSets(o Options, models []string, pairs []Pair) ([]*drawSet, error) {
 // placeboSet gives every pair the order of the pair before it in time. The first draw has all pairs but the first in time,
 // which has none before it; the others leave out each pair in turn.
 func placeboSet(pairs []Pair, model string) *drawSet {
-	s := &drawSet{id: setPlacebo, cols: 2 * len(pairs), mean: 0.5}
+	s := &drawSet{id: setPlacebo, cols: 2 * len(pairs)}
 	flips := make([]bool, len(pairs))
 	sequence := inTime(pairs)
 	for k := 1; k < len(sequence); k++ {
@@ -163,18 +176,23 @@ func inTime(pairs []Pair) []int {
 }
 
 func enumeratedSwaps(set *assignments) *drawSet {
-	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed), mean: 0.5}
+	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed)}
 	set.enumerate(s.addSwap)
+	s.pack()
 	return s
 }
 
 func sampledSwaps(set *assignments, random *stream, draws int) *drawSet {
-	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed), mean: 0.5}
+	s := &drawSet{id: setSwaps, cols: 2 * len(set.observed)}
+	for role := range s.w {
+		s.w[role] = make([]uint32, 0, draws*s.cols)
+	}
 	flips := make([]bool, len(set.observed))
 	for d := range draws {
 		set.draw(random.at(d), flips)
 		s.addSwap(flips)
 	}
+	s.pack()
 	return s
 }
 

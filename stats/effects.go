@@ -38,37 +38,52 @@ type share struct {
 // arithmetic tells whether levels are weighted means, rather than geometric ones.
 func (k Kind) arithmetic() bool { return k == Event || k == Mean }
 
-// meanLog returns the weighted mean of the logarithms of a role's level.
-func meanLog(shares []share, models []levels, role, draw int) float64 {
-	if len(shares) == 0 {
-		return math.NaN()
-	}
-	sum := 0.0
+// mean returns the weighted mean of what models have under some draws, NaN without models.
+func mean(shares []share, draws int, of func(model int) []float64) []float64 {
+	out := make([]float64, draws)
 	for _, s := range shares {
-		sum += s.weight * models[s.model].log[role][draw]
+		for d, v := range of(s.model) {
+			out[d] += s.weight * v
+		}
 	}
-	return sum
+	if len(shares) == 0 {
+		for d := range out {
+			out[d] = math.NaN()
+		}
+	}
+	return out
 }
 
-// level returns the overall level of a role under a draw.
+// levelsOf returns the overall levels of a role under the draws from lo to hi.
+func (b blend) levelsOf(models []levels, role, lo, hi int) []float64 {
+	if b.kind.arithmetic() {
+		return mean(b.levels, hi-lo, func(m int) []float64 { return models[m].raw[role][lo:hi] })
+	}
+	out := mean(b.levels, hi-lo, func(m int) []float64 { return models[m].log[role][lo:hi] })
+	for d, log := range out {
+		out[d] = math.Exp(log)
+	}
+	return out
+}
+
+// level returns the overall level of a role under one draw.
 func (b blend) level(models []levels, role, draw int) float64 {
-	if len(b.levels) == 0 {
-		return math.NaN()
-	}
-	if !b.kind.arithmetic() {
-		return math.Exp(meanLog(b.levels, models, role, draw))
-	}
-	sum := 0.0
-	for _, s := range b.levels {
-		sum += s.weight * models[s.model].raw[role][draw]
-	}
-	return sum
+	return b.levelsOf(models, role, draw, draw+1)[0]
 }
 
-// effect returns the overall effects under a draw.
-func (b blend) effect(models []levels, draw int) (log, absolute float64) {
-	log = meanLog(b.ratios, models, 1, draw) - meanLog(b.ratios, models, 0, draw)
-	return log, b.level(models, 1, draw) - b.level(models, 0, draw)
+// effects returns the overall effects under all draws.
+func (b blend) effects(models []levels, draws int) effects {
+	logs := func(role int) []float64 {
+		return mean(b.ratios, draws, func(m int) []float64 { return models[m].log[role] })
+	}
+	e := effects{log: logs(1), absolute: b.levelsOf(models, 1, 0, draws)}
+	for d, control := range logs(0) {
+		e.log[d] -= control
+	}
+	for d, control := range b.levelsOf(models, 0, 0, draws) {
+		e.absolute[d] -= control
+	}
+	return e
 }
 
 // single is the blend of one model alone.

@@ -1,8 +1,8 @@
 package stats
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -23,11 +23,12 @@ const checkpointEvery = 32
 
 // binValues holds the exact values of one bin.
 type binValues struct {
-	entries []Value  // ascending; columns are the engine's
-	prefix  []uint32 // checkpoints × columns: rows before every checkpointEvery-th entry
+	entries []Value   // ascending; columns are the engine's
+	logs    []float64 // of the entries' values
+	prefix  []uint32  // checkpoints × columns: rows before every checkpointEvery-th entry
 }
 
-// newHistogram takes the counts of one model, as Source.Histogram answered them. It reorders the slice.
+// newHistogram takes the counts of one model, as Source.Histogram answered them.
 func newHistogram(counts []Bin, pairs int) (*histogram, error) {
 	rows := make([]int64, 2*pairs)
 	for _, b := range counts {
@@ -45,21 +46,25 @@ func newHistogram(counts []Bin, pairs int) (*histogram, error) {
 		return nil, fmt.Errorf("%d rows in one cell, at most %d", n, most)
 	}
 	h := &histogram{support: newSupport(rows)}
-	slices.SortFunc(counts, func(a, b Bin) int { return cmp.Compare(a.Bin, b.Bin) })
+	index := map[int32]int{}
 	for _, b := range counts {
-		if b.N == 0 || !h.support.complete[b.Column/2] {
-			continue
+		if b.N > 0 && h.support.complete[b.Column/2] {
+			index[b.Bin] = 0
 		}
-		// A new bin starts from the counts of the one below.
-		if n := len(h.bins); n == 0 || h.bins[n-1] != b.Bin {
-			h.bins = append(h.bins, b.Bin)
-			h.prefix = append(h.prefix, make([]uint32, 2*pairs)...)
-			if n > 0 {
-				copy(h.prefix[n*2*pairs:], h.prefix[(n-1)*2*pairs:n*2*pairs])
-			}
+	}
+	h.bins = slices.Sorted(maps.Keys(index))
+	for i, bin := range h.bins {
+		index[bin] = i
+	}
+	h.prefix = make([]uint32, len(h.bins)*2*pairs)
+	for _, b := range counts {
+		if i, ok := index[b.Bin]; ok && h.support.complete[b.Column/2] {
+			c, _ := column(b.Column, pairs)
+			h.prefix[i*2*pairs+c] += uint32(b.N)
 		}
-		c, _ := column(b.Column, pairs)
-		h.prefix[(len(h.bins)-1)*2*pairs+c] += uint32(b.N)
+	}
+	for i := 2 * pairs; i < len(h.prefix); i++ {
+		h.prefix[i] += h.prefix[i-2*pairs]
 	}
 	h.inside = make([]*binValues, len(h.bins))
 	h.sumRows()
@@ -99,42 +104,68 @@ func rank(perMille int, total uint64) uint64 {
 	return max(1, (uint64(perMille)*total+999)/1000)
 }
 
-// place is where a draw's quantile lies: the index of its bin, and its rank among the bin's weighted rows from 1.
+// place is where a draw's quantile lies: the index of its bin, and its rank from 1 among the bin's weighted rows.
 type place struct {
-	bin  int32 // −1 when the draw leaves no row
-	rank uint32
+	bin        int32 // −1 when the draw leaves no row
+	rank, rows uint32
+}
+
+// drawRows answers how many rows a draw has up to a bin, for one role of one set.
+type drawRows struct {
+	*histogram
+	set  *drawSet
+	role int
+	sums []subsetCounts // by bin, nil before the first question; none for few draws
+}
+
+func (h *histogram) drawRows(set *drawSet, role int) drawRows {
+	r := drawRows{histogram: h, set: set, role: role}
+	if set.packed[role] != nil {
+		r.sums = make([]subsetCounts, len(h.bins))
+	}
+	return r
+}
+
+// upTo returns a draw's rows in bins ≤ bin.
+func (r *drawRows) upTo(bin, draw int) uint64 {
+	if r.sums == nil {
+		return dot(r.row(bin, r.set, r.role), r.set.weights(r.role, draw))
+	}
+	if r.sums[bin] == nil {
+		r.sums[bin] = newSubsetCounts(r.row(bin, r.set, r.role))
+	}
+	return r.sums[bin].weigh(r.set.packed[r.role].of(draw))
 }
 
 // locate finds the bin of a draw's quantile. near is a bin to start from, such as the point's.
-func (h *histogram) locate(set *drawSet, role, draw, perMille, near int) place {
-	if len(h.bins) == 0 {
+func (r *drawRows) locate(draw, perMille, near int) place {
+	if len(r.bins) == 0 {
 		return place{bin: -1}
 	}
-	w := set.weights(role, draw)
-	below := func(b int) uint64 { return dot(h.row(b, set, role), w) } // rows in bins ≤ b
-	total := below(len(h.bins) - 1)
+	below := func(b int) uint64 { return r.upTo(b, draw) }
+	total := below(len(r.bins) - 1)
 	if total == 0 {
 		return place{bin: -1}
 	}
 	k := rank(perMille, total)
 	// The distance from near, measured in rows without weights, tells about where the quantile is.
-	rows := h.rowsOf(set, role)
+	rows := r.rowsOf(r.set, r.role)
 	shift := (float64(k) - float64(below(near))) * float64(rows[len(rows)-1]) / float64(total)
 	target := uint64(max(0, float64(rows[near])+shift))
 	guess, _ := slices.BinarySearch(rows, target)
-	bin, before := reach(len(h.bins), guess, k, below)
-	return place{bin: int32(bin), rank: uint32(k - before)}
+	bin, before, upTo := reach(len(r.bins), guess, k, total, below)
+	return place{bin: int32(bin), rank: uint32(k - before), rows: uint32(upTo - before)}
 }
 
-// reach returns the first i in [0, n) at which a growing count reaches k, and the count at i−1 (0 for i = 0). It
-// searches outward from guess, with growing steps, because the answer tends to be near. The last count must reach k.
-func reach(n, guess int, k uint64, count func(i int) uint64) (first int, before uint64) {
-	lo, hi := 0, n-1 // the answer lies in [lo, hi]
-	probe, step := min(max(guess, 0), n-1), 1
+// reach returns the first i in [0, n) at which a growing count reaches k, the count at i−1 (0 for i = 0) and that at i. It
+// searches outward from guess, with growing steps, because the answer tends to be near. last, the count at n−1, must reach k.
+func reach(n, guess int, k, last uint64, count func(i int) uint64) (first int, before, at uint64) {
+	lo, hi, at := 0, n-1, last // the answer lies in [lo, hi]
+	probe, step := max(0, min(guess, n-2)), 1
 	bracketedLow, bracketedHigh := false, false
 	for lo < hi {
 		if c := count(probe); c >= k {
-			hi, bracketedHigh = probe, true
+			hi, at, bracketedHigh = probe, c, true
 		} else {
 			lo, before, bracketedLow = probe+1, c, true
 		}
@@ -144,46 +175,31 @@ func reach(n, guess int, k uint64, count func(i int) uint64) (first int, before 
 		case bracketedHigh:
 			probe = max(0, hi-step)
 		default:
-			probe = min(n-1, lo+step-1)
+			probe = min(n-2, lo+step-1)
 		}
 		step *= 2
 	}
-	return lo, before
+	return lo, before, at
 }
 
-// quantile returns the exact value at a place, and its entry among the bin's values.
-func (h *histogram) quantile(set *drawSet, role, draw int, at place) (value int64, entry int) {
-	switch h.bins[at.bin] {
-	case BinInf:
-		return Inf, 0
-	case BinZero:
-		return 0, 0
-	}
+// entry finds the exact value at a place, inside a bin that has some, among the bin's entries.
+func (h *histogram) entry(set *drawSet, role, draw int, at place) int {
 	w := set.weights(role, draw)
 	v, offset, cols := h.inside[at.bin], set.offset[role], 2*len(h.support.complete)
 	k, blocks := uint64(at.rank), len(v.prefix)/cols
-	// Checkpoint i holds what comes before block i, so block i ends at checkpoint i+1 and the last block at the end.
-	upTo := func(i int) uint64 {
-		if i == blocks-1 {
-			return k
-		}
-		return dot(v.prefix[(i+1)*cols+offset:][:set.cols], w)
-	}
 	block, cum := 0, uint64(0)
 	if blocks > 1 {
-		rows := h.rowsOf(set, role)
-		inside := rows[at.bin]
-		if at.bin > 0 {
-			inside -= rows[at.bin-1]
-		}
-		guess := float64(k) / (float64(inside) * set.mean) * float64(blocks)
-		block, cum = reach(blocks, int(min(guess, float64(blocks))), k, upTo)
+		guess := (k - 1) * uint64(blocks) / uint64(at.rows)
+		// Checkpoint i holds what comes before block i, so block i ends at checkpoint i+1 and the last block with the bin.
+		block, cum, _ = reach(blocks, int(guess), k, uint64(at.rows), func(i int) uint64 {
+			return dot(v.prefix[(i+1)*cols+offset:][:set.cols], w)
+		})
 	}
 	for e := block * checkpointEvery; ; e++ {
 		if c := v.entries[e].Column - offset; uint(c) < uint(len(w)) {
 			cum += uint64(w[c]) * uint64(v.entries[e].N)
 			if cum >= k {
-				return v.entries[e].Value, e
+				return e
 			}
 		}
 	}
@@ -242,8 +258,12 @@ func (h *histogram) fill(values []Value) error {
 	return nil
 }
 
-// checkpoint stores the prefixes of the entries.
+// checkpoint stores the prefixes and the logarithms of the entries.
 func (v *binValues) checkpoint(columns int) {
+	v.logs = make([]float64, len(v.entries))
+	for i, e := range v.entries {
+		v.logs[i] = math.Log(float64(e.Value))
+	}
 	blocks := (len(v.entries) + checkpointEvery - 1) / checkpointEvery
 	v.prefix = make([]uint32, blocks*columns)
 	for i := range blocks - 1 {
@@ -267,9 +287,9 @@ func (c *quantileCell) locateAll(sets []*drawSet) {
 	near := [2]int{len(c.bins) / 2, len(c.bins) / 2}
 	for _, set := range sets { // the point comes first
 		for role := range 2 {
-			places := make([]place, set.n)
+			places, rows := make([]place, set.n), c.drawRows(set, role)
 			for d := range places {
-				places[d] = c.locate(set, role, d, c.perMille, near[role])
+				places[d] = rows.locate(d, c.perMille, near[role])
 			}
 			c.located[set.id][role] = places
 			if set.id == setPoint {
@@ -292,16 +312,20 @@ func (c *quantileCell) touch() {
 	}
 }
 
-func (c *quantileCell) level(set *drawSet, role, draw int) (raw, log float64) {
-	at := c.located[set.id][role][draw]
-	if at.bin < 0 {
-		return math.NaN(), math.NaN()
+func (c *quantileCell) levels(set *drawSet, role, first int, raw, log []float64) {
+	for i, at := range c.located[set.id][role][first:][:len(raw)] {
+		switch {
+		case at.bin < 0:
+			raw[i], log[i] = math.NaN(), math.NaN()
+		case c.bins[at.bin] == BinInf:
+			raw[i], log[i] = math.Inf(1), math.Inf(1)
+		case c.bins[at.bin] == BinZero:
+			raw[i], log[i] = 0, math.Inf(-1)
+		default:
+			v, e := c.inside[at.bin], c.entry(set, role, first+i, at)
+			raw[i], log[i] = float64(v.entries[e].Value), v.logs[e]
+		}
 	}
-	value, _ := c.quantile(set, role, draw, at)
-	if value == Inf {
-		return math.Inf(1), math.Inf(1)
-	}
-	return float64(value), math.Log(float64(value))
 }
 
 // influence is that of a quantile of pooled clusters: a surplus of rows at or below the quantile pulls it down, by
@@ -313,7 +337,8 @@ func (c *quantileCell) influence(set *drawSet, role, draw int, ofLog bool, facto
 		out[0] = math.NaN() // without rows, or not a positive number
 		return
 	}
-	value, entry := c.quantile(set, role, draw, place)
+	entry := c.entry(set, role, draw, place)
+	value := c.inside[bin].entries[entry].Value
 	w := set.weights(role, draw)
 	counts := c.upTo(set, role, bin, entry)
 	total := c.row(len(c.bins)-1, set, role)

@@ -37,7 +37,7 @@ func newReplicates(values []float64, empty int) replicates {
 			r.sorted = append(r.sorted, v)
 		}
 	}
-	slices.Sort(r.sorted)
+	sortFloats(r.sorted)
 	draws := len(values) - empty
 	r.undefined = draws - len(r.sorted)
 	r.usable = len(r.sorted) > 0 && float64(r.undefined) <= maxUndefined*float64(draws)

@@ -204,9 +204,7 @@ func (a *analysis) evaluate(ctx context.Context, m measured) ([][]levels, error)
 		set, l := a.setsOf(t.model)[t.set], out[t.set][t.model]
 		lo, hi := chunkOf(t.chunk, set.n)
 		for role := range 2 {
-			for d := lo; d < hi; d++ {
-				l.raw[role][d], l.log[role][d] = m.cells[t.model].level(set, role, d)
-			}
+			m.cells[t.model].levels(set, role, lo, l.raw[role][lo:hi], l.log[role][lo:hi])
 		}
 	})
 	return out, err

@@ -90,9 +90,21 @@ func (c *mixCell) blendOf(set *drawSet, role, draw int) (level, weight float64) 
 	return sum / weight, weight
 }
 
-func (c *mixCell) level(set *drawSet, role, draw int) (raw, log float64) {
-	raw, _ = c.blendOf(set, role, draw)
-	return raw, math.Log(raw)
+func (c *mixCell) levels(set *drawSet, role, first int, raw, log []float64) {
+	weights := make([]float64, len(raw))
+	clear(raw)
+	for i, s := range c.strata {
+		for d, t := range s.eachTotal(set, role, first, len(raw)) {
+			if t.n > 0 {
+				raw[d] += c.share[i] * t.y / t.n
+				weights[d] += c.share[i]
+			}
+		}
+	}
+	for d, weight := range weights {
+		raw[d] /= weight
+		log[d] = math.Log(raw[d])
+	}
 }
 
 func (c *mixCell) influence(set *drawSet, role, draw int, ofLog bool, factor float64, out []float64) {

@@ -31,7 +31,7 @@ func parallel(ctx context.Context, threads, n int, do func(i int)) error {
 }
 
 // chunk is a run of draws that one goroutine works on.
-const chunk = 1024
+const chunk = 2048
 
 // chunks returns the number of chunks in n draws.
 func chunks(n int) int { return (n + chunk - 1) / chunk }

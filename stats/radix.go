@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -39,5 +40,44 @@ func sortByValue(entries []Value) {
 	}
 	if &from[0] != &entries[0] {
 		copy(entries, from)
+	}
+}
+
+// sortFloats sorts numbers, none of which is NaN, by the digits of their bits: positive ones order as integers do,
+// negative ones the other way round.
+func sortFloats(values []float64) {
+	if len(values) < radixSize {
+		slices.Sort(values)
+		return
+	}
+	const digits = (64 + radixBits - 1) / radixBits
+	var next [digits][radixSize]int
+	from, to := make([]uint64, len(values)), make([]uint64, len(values))
+	for i, v := range values {
+		key := math.Float64bits(v)
+		key ^= uint64(int64(key)>>63) | 1<<63
+		from[i] = key
+		for d := range next {
+			next[d][key>>(d*radixBits)&(radixSize-1)]++
+		}
+	}
+	for d := range next {
+		shift, start, places := d*radixBits, 0, &next[d]
+		if places[from[0]>>shift&(radixSize-1)] == len(from) {
+			continue // all alike
+		}
+		for i, n := range places {
+			places[i], start = start, start+n
+		}
+		for _, key := range from {
+			place := &places[key>>shift&(radixSize-1)]
+			to[*place] = key
+			*place++
+		}
+		from, to = to, from
+	}
+	for i, key := range from {
+		key ^= uint64(^int64(key)>>63) | 1<<63
+		values[i] = math.Float64frombits(key)
 	}
 }

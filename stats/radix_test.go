@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"testing"
 
@@ -29,6 +30,29 @@ func TestSortByValue(t *testing.T) {
 	})
 }
 
+// TestSortFloats: the same as a comparing sort, over short and long lists, ties, both signs and both infinities.
+func TestSortFloats(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{0, 1, 100, radixSize, 5000}).Draw(t, "n")
+		digits := rapid.IntRange(1, 53).Draw(t, "digits")
+		state := rapid.Uint64().Draw(t, "seed")
+		values := make([]float64, n)
+		for i := range values {
+			state = mix(state)
+			values[i] = math.Ldexp(float64(int64(state)>>(64-digits)), int(state%200)-100)
+			if state%64 == 0 {
+				values[i] = math.Inf(1 - int(state>>62))
+			}
+		}
+		want := slices.Clone(values)
+		slices.Sort(want)
+		sortFloats(values)
+		if diff := gocmp.Diff(want, values); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // TestReach: the first index at which a growing count reaches k, from any guess.
 func TestReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -42,10 +66,10 @@ func TestReach(t *testing.T) {
 		}
 		k := rapid.Uint64Range(1, last).Draw(t, "k")
 		guess := rapid.IntRange(-5, 300).Draw(t, "guess")
-		first, before := reach(len(counts), guess, k, func(i int) uint64 { return counts[i] })
+		first, before, at := reach(len(counts), guess, k, last, func(i int) uint64 { return counts[i] })
 		want := slices.IndexFunc(counts, func(c uint64) bool { return c >= k })
-		if first != want || first > 0 && before != counts[first-1] || first == 0 && before != 0 {
-			t.Errorf("reach = %d, %d; want %d in %v", first, before, want, counts)
+		if first != want || first > 0 && before != counts[first-1] || first == 0 && before != 0 || at != counts[first] {
+			t.Errorf("reach = %d, %d, %d; want %d in %v", first, before, at, want, counts)
 		}
 	})
 }

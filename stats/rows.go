@@ -65,11 +65,7 @@ func (a *analysis) newRow(m measured, s scope, lv [][]levels) *row {
 	r := &row{a: a, m: m, scope: s, models: lv}
 	r.control, r.treat = s.blend.level(lv[setPoint], 0, 0), s.blend.level(lv[setPoint], 1, 0)
 	for i, set := range a.sets {
-		e := effects{log: make([]float64, set.n), absolute: make([]float64, set.n)}
-		for d := range set.n {
-			e.log[d], e.absolute[d] = s.blend.effect(lv[i], d)
-		}
-		r.effects[i] = e
+		r.effects[i] = s.blend.effects(lv[i], set.n)
 	}
 	return r
 }

@@ -38,7 +38,7 @@ type ModelBin struct {
 	Bin   int32
 }
 
-// Value is the number of rows with one exact value in one cell.
+// Value is a number of rows with one exact value in one cell. There may be several for the same value.
 type Value struct {
 	Model  int
 	Column int
