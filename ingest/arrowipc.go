@@ -46,28 +46,23 @@ func recoverDamage(path string, err *error) {
 	}
 }
 
-// ArrowWriter writes requests as a canonical Arrow IPC stream.
+// ArrowWriter writes requests with their attempts as a canonical Arrow IPC stream.
 type ArrowWriter struct {
-	builder *recordBuilder[request]
+	builder *recordBuilder[listedRequest]
+	lister  lister
 	out     *ipc.Writer
 	closed  bool
 }
 
 // NewArrowWriter returns a writer of a canonical Arrow IPC stream. Close completes it and leaves w open.
 func NewArrowWriter(w io.Writer) *ArrowWriter {
-	cols := requestColumns()
-	for i := range cols {
-		if cols[i].kind == kindDict {
-			cols[i].kind = kindText // a stream cannot replace the dictionary of a column in every record
-		}
-	}
-	builder := newRecordBuilder(memory.DefaultAllocator, cols)
-	return &ArrowWriter{builder: builder, out: ipc.NewWriter(w, ipc.WithSchema(builder.schema), ipc.WithZstd())}
+	builder := newRecordBuilder(memory.DefaultAllocator, listedRequestColumns())
+	return &ArrowWriter{builder: builder, lister: lister{columns: listedColumns()}, out: ipc.NewWriter(w, ipc.WithSchema(builder.schema), ipc.WithZstd())}
 }
 
 // Write appends the requests of a batch.
 func (a *ArrowWriter) Write(b *experiment.Batch) error {
-	for rest := b.Requests; len(rest) > 0; {
+	for rest := a.lister.list(b); len(rest) > 0; {
 		var err error
 		if rest, err = a.builder.append(rest); err != nil {
 			return fmt.Errorf("write arrow: %w", err)

@@ -22,10 +22,11 @@ type canonicalColumns struct {
 const (
 	columnUnknown = -1
 	columnOurs    = -2 // written by the load; a log made from the table has it
+	columnList    = -3 // the attempts of the request
 )
 
 func newCanonicalColumns() canonicalColumns {
-	c := canonicalColumns{columns: requestColumns(), index: map[string]int{"load_id": columnOurs, "arm_logged": columnOurs}}
+	c := canonicalColumns{columns: requestColumns(), index: map[string]int{"load_id": columnOurs, "arm_logged": columnOurs, attemptList: columnList}}
 	for i, col := range c.columns {
 		c.index[col.name] = i
 	}
@@ -45,10 +46,11 @@ type canonicalRows struct {
 	canonicalColumns
 	sink  *rowSink
 	words []interner // by column
+	lists listReader
 }
 
 func newCanonicalRows(sink *rowSink) *canonicalRows {
-	c := &canonicalRows{canonicalColumns: newCanonicalColumns(), sink: sink}
+	c := &canonicalRows{canonicalColumns: newCanonicalColumns(), sink: sink, lists: listReader{columns: listedColumns()}}
 	c.words = make([]interner, len(c.columns))
 	return c
 }
@@ -77,6 +79,14 @@ func (c *canonicalRows) set(r *request, i int, text []byte) (reason string) {
 	v, state := parseKind(col.kind, text)
 	setParsed(r, col, v, state)
 	return ""
+}
+
+// setAttempts takes the attempts that a row lists.
+func (c *canonicalRows) setAttempts(r *request, text []byte) {
+	var ok bool
+	if c.sink.tries, ok = c.lists.read(c.sink.tries[:0], text); !ok {
+		r.Quality |= experiment.QualityBadValue
+	}
 }
 
 // setParsed gives a row a value that was read; one that could not be read leaves a mark.
@@ -232,6 +242,9 @@ func (c *canonicalCSV) record(fields [][]byte, line int64, text []byte) {
 	r := c.sink.row()
 	for i, place := range c.places {
 		if place < 0 || len(fields[i]) == 0 {
+			if place == columnList {
+				c.setAttempts(r, fields[i])
+			}
 			continue
 		}
 		if reason := c.set(r, place, fields[i]); reason != "" {
@@ -301,6 +314,9 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 		}
 		place := c.place(n, key)
 		if place < 0 || reason != "" || kind == jsonNull {
+			if place == columnList && kind != jsonNull {
+				c.setAttempts(r, value)
+			}
 			continue
 		}
 		switch {

@@ -68,6 +68,9 @@ func (c *columnarRows) record(record arrow.Record) {
 		r := c.sink.row()
 		reason := ""
 		for col, place := range c.places {
+			if place == columnList && record.Column(col).IsValid(i) {
+				c.setAttempts(r, []byte(record.Column(col).ValueStr(i)))
+			}
 			if place < 0 || reason != "" {
 				continue
 			}

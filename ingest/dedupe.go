@@ -88,6 +88,9 @@ func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string, ordered bo
 		// Attempts go with the last row of their request in the load.
 		`DELETE FROM attempts WHERE (load_id, request_id) IN (SELECT (load_id, request_id) FROM temp.ranked WHERE place > 1)
 			AND (load_id, request_id) NOT IN (SELECT (load_id, request_id) FROM requests WHERE ` + span + `)`,
+		// Of those of a record that stood more than once in its load, each counts once.
+		`DELETE FROM attempts WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, row_number() OVER (PARTITION BY load_id, request_id, attempt ORDER BY rowid DESC) AS place
+			FROM attempts WHERE (load_id, request_id) IN (SELECT (load_id, request_id) FROM temp.ranked WHERE place > 1)) WHERE place > 1)`,
 		`UPDATE loads SET duplicates = duplicates + lost.n FROM (SELECT load_id, count(*) AS n FROM temp.ranked WHERE place > 1 GROUP BY load_id) lost
 			WHERE loads.load_id = lost.load_id`,
 	} {

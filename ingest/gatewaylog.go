@@ -51,8 +51,9 @@ func NewGatewayWriter(w io.Writer, name string) (*GatewayWriter, error) {
 
 // Write appends the requests of a batch, one a line.
 func (g *GatewayWriter) Write(b *experiment.Batch) error {
+	left := triesOf{b.Attempts}
 	for i := range b.Requests {
-		rec := g.record(&b.Requests[i])
+		rec := g.record(&b.Requests[i], left.next(b.Requests[i].RequestID))
 		g.line = append(rec.appendJSON(g.line[:0]), '\n')
 		if _, err := g.w.Write(g.line); err != nil {
 			return err
@@ -65,7 +66,7 @@ func (g *GatewayWriter) Write(b *experiment.Batch) error {
 func (g *GatewayWriter) Close() error { return g.w.Flush() }
 
 // record sets every field of the mapping, then what the format derives, then keys that recognise it.
-func (g *GatewayWriter) record(r *request) node {
+func (g *GatewayWriter) record(r *request, tries []attempt) node {
 	rec := node{kind: jsonNested}
 	for i, f := range g.mapping.fields {
 		path := strings.Split(strings.Split(f.path, "|")[0], "/")
@@ -73,7 +74,7 @@ func (g *GatewayWriter) record(r *request) node {
 			rec.put(v, path...)
 		}
 	}
-	g.mapping.compose(r, &rec)
+	g.mapping.compose(r, tries, &rec)
 	for _, key := range g.mapping.keys {
 		if path := strings.Split(key, "/"); rec.get(path...).kind == jsonNull {
 			rec.put(node{}, path...)
@@ -190,10 +191,10 @@ func httpStatus(status string) int64 {
 	return 200
 }
 
-func composeGeneration(r *request, rec *node) {
+func composeGeneration(r *request, tries []attempt, rec *node) {
 	rec.put(node{kind: jsonBool, text: strconv.AppendBool(nil, r.Status == experiment.StatusCancelled)}, "cancelled")
 	reason := "stop"
-	if r.Status == experiment.StatusErrorMidstream {
+	if r.Status == experiment.StatusError || r.Status == experiment.StatusErrorMidstream {
 		reason = "error"
 	}
 	rec.put(textNode(reason), "finish_reason")
@@ -202,26 +203,41 @@ func composeGeneration(r *request, rec *node) {
 	if r.Total.Known {
 		rec.put(millisNode(experiment.Some(r.Total.Value-r.Failed.Value)), "generation_time")
 	}
-	tries := node{kind: jsonNested, array: true}
-	for n := range r.Attempts.Value {
-		try := node{kind: jsonNested}
-		switch {
-		case n == r.Attempts.Value-1:
-			try.put(wholeNode(200), "status")
-			try.put(millisNode(r.TTFT), "latency")
-		case n == 0:
-			try.put(wholeNode(map[bool]int64{true: 429, false: 503}[r.N429.Value > n]), "status")
-			try.put(millisNode(r.Failed), "latency")
-		default:
-			try.put(wholeNode(map[bool]int64{true: 429, false: 503}[r.N429.Value > n]), "status")
-			try.put(wholeNode(0), "latency")
-		}
-		tries.members = append(tries.members, member{value: try})
-	}
-	rec.put(tries, "provider_responses")
+	rec.put(providerResponses(r, tries), "provider_responses")
 }
 
-func composeHelicone(r *request, rec *node) {
+// providerResponses lists the attempts. Those of a request that the batch does not list follow from its counts.
+func providerResponses(r *request, tries []attempt) node {
+	if len(tries) == 0 {
+		for n := range r.Attempts.Value {
+			try := attempt{Latency: experiment.Some[experiment.Micros](0), HTTPStatus: experiment.Some(map[bool]int32{true: 429, false: 503}[r.N429.Value > n])}
+			switch n {
+			case r.Attempts.Value - 1:
+				try.Provider, try.HTTPStatus = r.Provider, experiment.Some[int32](200)
+			case 0:
+				try.Latency = r.Failed
+			}
+			tries = append(tries, try)
+		}
+	}
+	list := node{kind: jsonNested, array: true}
+	for i := range tries {
+		try := node{kind: jsonNested}
+		try.put(textNode(tries[i].Provider), "provider_name")
+		status, latency := tries[i].HTTPStatus, tries[i].Latency
+		if i == len(tries)-1 && (status.Value == 200 || status.Value == 499) { // 499 is the caller's, not the provider's
+			status, latency = experiment.Some[int32](200), r.TTFT
+		}
+		if status.Known {
+			try.put(wholeNode(int64(status.Value)), "status")
+		}
+		try.put(millisNode(latency), "latency")
+		list.members = append(list.members, member{value: try})
+	}
+	return list
+}
+
+func composeHelicone(r *request, _ []attempt, rec *node) {
 	if r.InputTokens.Known {
 		rec.put(wholeNode(r.InputTokens.Value-r.CachedTokens.Value-r.CacheWriteTokens.Value), "prompt_tokens")
 	}
@@ -229,7 +245,7 @@ func composeHelicone(r *request, rec *node) {
 	rec.put(moneyNode(r.Cost), "costUSD")
 }
 
-func composeCloudflare(r *request, rec *node) {
+func composeCloudflare(r *request, _ []attempt, rec *node) {
 	rec.put(wholeNode(httpStatus(r.Status)), "status_code")
 	rec.put(node{kind: jsonBool, text: strconv.AppendBool(nil, r.Status == experiment.StatusGatewayCache)}, "cached")
 	rec.put(moneyNode(r.Cost), "cost")
@@ -241,7 +257,7 @@ func composeCloudflare(r *request, rec *node) {
 	}
 }
 
-func composeBifrost(r *request, rec *node) {
+func composeBifrost(r *request, _ []attempt, rec *node) {
 	status := "success"
 	switch r.Status {
 	case experiment.StatusError, experiment.StatusErrorMidstream:
@@ -263,7 +279,7 @@ func composeBifrost(r *request, rec *node) {
 	rec.put(trail, "attempt_trail")
 }
 
-func composePortkey(r *request, rec *node) {
+func composePortkey(r *request, _ []attempt, rec *node) {
 	rec.put(wholeNode(httpStatus(r.Status)), "response_status_code")
 	if r.Cost.Known {
 		rec.put(numberNode(appendDecimal(nil, int64(r.Cost.Value), 7)), "cost") // cents
@@ -274,7 +290,7 @@ func composePortkey(r *request, rec *node) {
 	rec.put(textNode(r.SessionID), "metadata", "session_id")
 }
 
-func composeLangfuse(r *request, rec *node) {
+func composeLangfuse(r *request, _ []attempt, rec *node) {
 	rec.put(textNode("GENERATION"), "type")
 	rec.put(textNode("trace-"+r.RequestID), "trace_id")
 	level := "DEFAULT"

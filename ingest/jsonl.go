@@ -9,23 +9,29 @@ import (
 	"switchback/experiment"
 )
 
-// JSONLWriter writes requests as canonical JSON lines. Unknown values are left out. Errors of the underlying
+// JSONLWriter writes requests with their attempts as canonical JSON lines. Unknown values are left out. Errors of the underlying
 // writer are returned by Write or Close.
 type JSONLWriter struct {
 	w    *bufio.Writer
 	cols []column[request]
+	list []column[attempt]
 	line []byte
 }
 
 // NewJSONLWriter returns a writer of canonical JSON lines. Close flushes it and leaves w open.
 func NewJSONLWriter(w io.Writer) *JSONLWriter {
-	return &JSONLWriter{w: bufio.NewWriterSize(w, 1<<20), cols: requestColumns()}
+	return &JSONLWriter{w: bufio.NewWriterSize(w, 1<<20), cols: requestColumns(), list: listedColumns()}
 }
 
-// Write appends the requests of a batch, one a line.
+// Write appends the requests of a batch with their attempts, one a line.
 func (j *JSONLWriter) Write(b *experiment.Batch) error {
+	left := triesOf{b.Attempts}
 	for i := range b.Requests {
 		j.line = appendJSONRow(j.line[:0], j.cols, &b.Requests[i])
+		if tries := left.next(b.Requests[i].RequestID); len(tries) > 0 {
+			j.line = append(j.line[:len(j.line)-2], `,"`+attemptList+`":`...) // in place of the end of the object
+			j.line = append(appendAttempts(j.line, j.list, tries), '}', '\n')
+		}
 		if _, err := j.w.Write(j.line); err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ type mapping struct {
 	// convert sets what the fields cannot. It may skip a record or name the reason to reject it.
 	convert func(rec node, r *request, in *mappedRows) outcome
 	// compose, when set, lets the format be written: it adds to a record what convert reads from it.
-	compose func(r *request, rec *node)
+	compose func(r *request, tries []attempt, rec *node)
 	// fold, when set, joins attempts into requests.
 	fold folder
 	// perFile is a caveat about every file of the format.
@@ -487,16 +487,6 @@ func (c *mappedRows) names(r *request) {
 func (c *mappedRows) emit(row *mappedRow) {
 	r := c.sink.row()
 	*r = row.Request
-	kept := c.sink.tally.rows
+	c.sink.tries = append(c.sink.tries[:0], row.attempts...)
 	c.sink.keep(row.line, row.text)
-	if c.sink.tally.rows > kept && (len(row.attempts) > 1 || len(row.attempts) == 1 && failedAttempt(row.attempts[0])) {
-		for _, a := range row.attempts {
-			a.RequestID = row.RequestID
-			c.sink.batch.Attempts = append(c.sink.batch.Attempts, a)
-		}
-	}
-}
-
-func failedAttempt(a attempt) bool {
-	return a.ErrorType != "" || a.HTTPStatus.Known && a.HTTPStatus.Value >= 400
 }

@@ -154,6 +154,9 @@ func (p *parquetLoad) run(path string) (fileTally, []string, error) {
 	if t.rows, err = result.RowsAffected(); err != nil {
 		return t, nil, err
 	}
+	if err := p.loadAttempts(); err != nil {
+		return t, nil, err
+	}
 	if err := priceLoaded(p.loader, p.prices, &t); err != nil {
 		return t, nil, err
 	}
@@ -238,7 +241,7 @@ func (p *parquetLoad) rows() string {
 		bit("cached_tokens > input_tokens", experiment.QualityCachedOverInput),
 		bit("status = 'ok' AND output_tokens = 0", experiment.QualityEmptySuccess),
 	}, " | ")
-	const id = "CASE WHEN request_id IN ('None', 'null') THEN 'row-' || left(md5(row_text), 16) ELSE request_id END"
+	id := p.id()
 	var selected []string
 	for _, c := range loadedRequestColumns(p.loader.row.LoadID, true) {
 		switch {
@@ -265,6 +268,11 @@ func (p *parquetLoad) rows() string {
 		}
 	}
 	return "SELECT " + strings.Join(selected, ", ") + " FROM (" + parsed + ")"
+}
+
+// id is the SQL of a row's id: one that stands for none is a hash of the row.
+func (p *parquetLoad) id() string {
+	return "CASE WHEN request_id IN ('None', 'null') THEN 'row-' || left(md5(row_text), 16) ELSE request_id END"
 }
 
 // wholeRow is the text of every column of the file, which names a row that has no id.
@@ -309,13 +317,14 @@ func (p *parquetLoad) count(t *fileTally) (missing []string, err error) {
 	return missing, nil
 }
 
-// WriteParquet writes every request of the store as a canonical Parquet file, sorted by arrival and id.
+// WriteParquet writes every request of the store with its attempts as a canonical Parquet file, sorted by arrival and id.
 func (s *Store) WriteParquet(ctx context.Context, path string) error {
 	var names []string
 	for _, c := range requestColumns() {
 		names = append(names, c.name)
 	}
-	_, err := s.db.ExecContext(ctx, "COPY (SELECT "+strings.Join(names, ", ")+" FROM requests ORDER BY ts, request_id) TO "+quote(path)+" (FORMAT parquet, COMPRESSION zstd)")
+	_, err := s.db.ExecContext(ctx, "COPY (SELECT "+strings.Join(names, ", ")+", "+attemptList+" FROM requests LEFT JOIN (SELECT load_id, request_id, "+listValue()+" AS "+attemptList+
+		" FROM attempts GROUP BY ALL) USING (load_id, request_id) ORDER BY ts, request_id) TO "+quote(path)+" (FORMAT parquet, COMPRESSION zstd)")
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), removeIfThere(path))
 	}

@@ -36,6 +36,7 @@ type rowSink struct {
 	keepReject func(rejected) error
 
 	batch experiment.Batch
+	tries []experiment.Attempt // of the last row, as the log lists them
 	tally fileTally
 	err   error // of write or keepReject; ends the reading
 
@@ -71,7 +72,10 @@ func (s *rowSink) row() *experiment.Request {
 }
 
 // drop takes the last row back.
-func (s *rowSink) drop() { s.batch.Requests = s.batch.Requests[:len(s.batch.Requests)-1] }
+func (s *rowSink) drop() {
+	s.batch.Requests = s.batch.Requests[:len(s.batch.Requests)-1]
+	s.tries = s.tries[:0]
+}
 
 // keep finishes the last row, or rejects it when something required is missing.
 func (s *rowSink) keep(line int64, text []byte) {
@@ -84,9 +88,21 @@ func (s *rowSink) keep(line int64, text []byte) {
 	checkRow(r)
 	s.price(r)
 	s.count(r)
+	s.keepAttempts(r)
 	if len(s.batch.Requests) >= sinkRows {
 		s.flush()
 	}
+}
+
+// keepAttempts puts the attempts of the last row beside it.
+func (s *rowSink) keepAttempts(r *experiment.Request) {
+	if worthKeeping(s.tries) {
+		for i := range s.tries {
+			s.tries[i].RequestID = r.RequestID
+		}
+		s.batch.Attempts = append(s.batch.Attempts, s.tries...)
+	}
+	s.tries = s.tries[:0]
 }
 
 // price gives a row without a cost the one of the price book, and compares the others with it. Where a log does

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -26,19 +27,25 @@ type driveSettings struct {
 	world  string
 }
 
-// Formats of the request log that drive writes.
+// Formats of the request log that drive writes: containers of the canonical format. Those of gateways come beside them.
 const (
 	formatParquet = "parquet"
 	formatJSONL   = "jsonl"
+	formatCSV     = "csv"
 	formatArrow   = "arrow"
 )
+
+// driveFormats returns every format that drive writes.
+func driveFormats() []string {
+	return append([]string{formatParquet, formatJSONL, formatCSV, formatArrow}, ingest.WritableFormats()...)
+}
 
 // driveCommand writes the request logs of a simulated experiment.
 func (p *process) driveCommand() command {
 	var s driveSettings
 	fs := pflag.NewFlagSet("drive", pflag.ContinueOnError)
 	fs.StringVar(&s.write, "write", "", "`folder` that the request log and its plan.csv are written to; required")
-	fs.StringVar(&s.format, "format", formatParquet, "parquet, jsonl or arrow, a `word`")
+	fs.StringVar(&s.format, "format", formatParquet, "parquet, jsonl, csv or arrow, which are canonical and hold everything, or the log of a gateway, a `name`: "+strings.Join(ingest.WritableFormats(), ", "))
 	fs.StringVar(&s.world, "world", experiment.WorldSwitchback, "who routes, a `word`: switchback (the plan's blocks decide the arm), ab or ab-request (a hash of the conversation or the request), control or treatment (one arm routes everything)")
 	s.configFlag(fs)
 	s.simulationFlags(fs)
@@ -47,15 +54,16 @@ func (p *process) driveCommand() command {
 	return command{
 		use:   "drive",
 		short: "Drive the built-in router through the plan and write request logs",
-		long: "The log is canonical: switchback ingest, or a configuration with [logs], reads it back, with plan.csv as the schedule\n" +
-			"that ran. Rows come model by model; parquet is sorted by time. Every --world has the same arrivals, token lengths and\n" +
-			"incidents: control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs are named\n" +
-			"after the world and have no plan.csv, for no schedule decided their arms.",
-		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --world control",
+		long: "switchback ingest, or a configuration with [logs], reads the log back, with plan.csv as the schedule that ran. A\n" +
+			"canonical log has every row and attempt as run has them; that of a gateway has what its format can carry.\n" +
+			"Rows come model by model; parquet is sorted by time. Every --world has the same arrivals, token lengths and incidents:\n" +
+			"control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs are named after the world\n" +
+			"and have no plan.csv, for no schedule decided their arms.",
+		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --format openrouter-generation\n  switchback drive --write logs --world control",
 		args:    cobra.NoArgs,
 		flags:   fs,
 		run: func(ctx context.Context, _ []string) error {
-			if err := checkWords("format", s.format, []string{formatParquet, formatJSONL, formatArrow}); err != nil {
+			if err := checkWords("format", s.format, driveFormats()); err != nil {
 				return err
 			}
 			if err := checkWords("world", s.world, experiment.Worlds()); err != nil {
@@ -121,6 +129,9 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config) (err er
 
 // logName names the log of a world; the worlds of one experiment can lie in one folder.
 func logName(world, format string) string {
+	if slices.Contains(ingest.WritableFormats(), format) {
+		format += "." + formatJSONL
+	}
 	if world == experiment.WorldSwitchback {
 		return "requests." + format
 	}
@@ -137,7 +148,10 @@ func (j *job) writeLog(ctx context.Context, order driveOrder, shown *stage, path
 		return experiment.DriveSummary{}, fmt.Errorf("write log: %w", err)
 	}
 	defer file.Cleanup() //nolint:errcheck // after the replacement it does nothing
-	out := newLogWriter(format, file)
+	out, err := newLogWriter(format, file)
+	if err != nil {
+		return experiment.DriveSummary{}, err
+	}
 	summary, err := j.runDrive(ctx, order, shown, out.Write)
 	if err != nil {
 		return summary, err
@@ -154,11 +168,16 @@ type logWriter interface {
 	Close() error
 }
 
-func newLogWriter(format string, w io.Writer) logWriter {
-	if format == formatArrow {
-		return ingest.NewArrowWriter(w)
+func newLogWriter(format string, w io.Writer) (logWriter, error) {
+	switch format {
+	case formatJSONL:
+		return ingest.NewJSONLWriter(w), nil
+	case formatCSV:
+		return ingest.NewCSVWriter(w), nil
+	case formatArrow:
+		return ingest.NewArrowWriter(w), nil
 	}
-	return ingest.NewJSONLWriter(w)
+	return ingest.NewGatewayWriter(w, format)
 }
 
 // writeParquet collects the rows in a DuckDB file aside, which sorts them into the Parquet file.
