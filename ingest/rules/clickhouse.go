@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -97,4 +98,17 @@ func (c ClickHouse) Bin(value string) string {
 	low := "roundToExp2(" + value + ")"
 	return fmt.Sprintf("multiIf(%[1]s <= 0, %[2]d, %[1]s = %[3]s, %[4]d, 1 + %[5]d * toInt32(round(log2(%[6]s))) + toInt32(%[7]s))",
 		value, stats.BinZero, c.Number(stats.Inf), stats.BinInf, binsPerOctave, low, c.Divide(fmt.Sprintf("%d * (%s - %s)", binsPerOctave, value, low), low))
+}
+
+// BinOf is Bin of a value.
+func (ClickHouse) BinOf(value int64) int32 {
+	switch {
+	case value <= 0:
+		return stats.BinZero
+	case value == stats.Inf:
+		return stats.BinInf
+	}
+	octave := bits.Len64(uint64(value)) - 1
+	low := int64(1) << octave
+	return int32(1 + binsPerOctave*octave + int(binsPerOctave*(value-low)/low))
 }

@@ -1,0 +1,122 @@
+package warehouse
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// ErrConfig marks errors that asking again does not mend: a table, column, type, user or password that is wrong.
+var ErrConfig = errors.New("warehouse configuration")
+
+// Error is what a warehouse did not do.
+type Error struct {
+	Question string // what was asked, "" for the connection itself
+	Cause    string // one line
+	Hint     string
+	config   bool
+	lost     bool // the connection or a shard; asking again may help
+	err      error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Question == "" {
+		return "warehouse: " + e.Cause
+	}
+	return "warehouse: " + e.Question + ": " + e.Cause
+}
+
+// Unwrap returns the cause, ErrConfig among them where it applies.
+func (e *Error) Unwrap() []error {
+	if e.config {
+		return []error{e.err, ErrConfig}
+	}
+	return []error{e.err}
+}
+
+// Codes of ClickHouse's exceptions.
+const (
+	codeUnknownColumn    = 47
+	codeUnknownTable     = 60
+	codeSyntax           = 62
+	codeUnknownDatabase  = 81
+	codeTypeMismatch     = 53
+	codeIllegalType      = 43
+	codeUnknownFunction  = 46
+	codeUnknownSetting   = 115
+	codeTimeout          = 159
+	codeReadonly         = 164
+	codeTooSlow          = 160
+	codeUnknownUser      = 192
+	codeWrongPassword    = 193
+	codeRequiredPassword = 194
+	codeSocketTimeout    = 209
+	codeNetwork          = 210
+	codeMemory           = 241
+	codeNoReplica        = 279
+	codeTooManyBytes     = 307
+	codeAccessDenied     = 497
+	codeAuthentication   = 516
+)
+
+// explain makes an Error of what the driver returned.
+func explain(question string, err error) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	e := &Error{Question: question, Cause: oneLine(err.Error()), err: err}
+	var server *clickhouse.Exception
+	if !errors.As(err, &server) {
+		e.lost = isLost(err)
+		if e.lost {
+			e.Hint = "is the server running, and does the address say whether it speaks TLS (secure=true or secure=false)?"
+		}
+		return e
+	}
+	e.Cause = fmt.Sprintf("%s (code %d)", oneLine(server.Message), server.Code)
+	switch server.Code {
+	case codeUnknownUser, codeWrongPassword, codeRequiredPassword, codeAuthentication:
+		e.config, e.Cause = true, fmt.Sprintf("user or password refused (code %d)", server.Code)
+		e.Hint = "set SWITCHBACK_WAREHOUSE_USER and SWITCHBACK_WAREHOUSE_PASSWORD"
+	case codeUnknownTable, codeUnknownDatabase:
+		e.config, e.Hint = true, "check logs.table and the database in logs.warehouse"
+	case codeUnknownColumn, codeSyntax, codeTypeMismatch, codeIllegalType, codeUnknownFunction:
+		e.config, e.Hint = true, "check the expressions of logs.columns"
+	case codeAccessDenied:
+		e.config, e.Hint = true, "the user needs SELECT on the table"
+	case codeReadonly, codeUnknownSetting:
+		e.config, e.Hint = true, "the user's profile must let queries set limits: readonly = 2, or leave logs.max_time and logs.max_memory out"
+	case codeTimeout, codeTooSlow:
+		e.Hint = "raise logs.max_time, or shorten the window"
+	case codeMemory, codeTooManyBytes:
+		e.Hint = "raise logs.max_memory"
+	case codeNetwork, codeSocketTimeout, codeNoReplica:
+		e.lost, e.Hint = true, "a part of the cluster does not answer; nothing was written"
+	}
+	return e
+}
+
+// isLost tells whether an error is that of a connection.
+func isLost(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, clickhouse.ErrAcquireConnTimeout)
+}
+
+// oneLine cuts the server's stack trace and version off.
+func oneLine(message string) string {
+	message, _, _ = strings.Cut(message, "Stack trace:")
+	message, _, _ = strings.Cut(message, "\n")
+	return strings.TrimRight(strings.TrimSpace(message), ". ")
+}
