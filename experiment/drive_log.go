@@ -37,8 +37,10 @@ func (l *rowLog) request() *Request {
 		b.Requests = make([]Request, 0, batchRows)
 	}
 	l.rows++
-	b.Requests = append(b.Requests, Request{})
-	return &b.Requests[len(b.Requests)-1]
+	b.Requests = b.Requests[:len(b.Requests)+1]
+	r := &b.Requests[len(b.Requests)-1]
+	*r = Request{} // the batch has been used before
+	return r
 }
 
 // Ids are base 32: two digits of the model, five of the conversation, two of the turn. They sort by conversation and turn.

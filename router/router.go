@@ -25,6 +25,7 @@ type Router struct {
 	telemetry telemetry
 	loads     []load
 	drawRate  float64 // free draws per second
+	peaks     bool    // response times are learned, from the first use of the policy that looks at them
 	stepped   Instant // time of the last step of the loads
 	breakers  []breaker
 	told      Set // flagged by Flag
@@ -120,6 +121,7 @@ func (r *Router) Use(policy string) error {
 		r.spare.name = policy
 	}
 	r.deck, r.spare = r.spare, r.deck
+	r.peaks = r.peaks || r.deck.policy == (twoChoices{})
 	return nil
 }
 
@@ -161,9 +163,13 @@ func (r *Router) Observe(now Instant, endpoint int32, o *Outcome) {
 	}
 	switch o.Kind {
 	case OutcomeOK:
-		l.meet(now, o.TTFT.Seconds())
+		if r.peaks {
+			l.meet(now, o.TTFT.Seconds())
+		}
 	case OutcomeMidstream, OutcomeError:
-		l.meet(now, o.Duration.Seconds())
+		if r.peaks {
+			l.meet(now, o.Duration.Seconds())
+		}
 		// An outage is seen by the very next decision, whatever the snapshot's age.
 		if s := &r.telemetry.endpoints[endpoint]; !r.stale {
 			c := &r.cfg.Outage

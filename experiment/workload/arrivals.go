@@ -13,6 +13,7 @@ const Never = math.MaxInt64
 // with Weibull gaps in operational time: a change of its rate stretches the rest of the running gap.
 type Arrivals struct {
 	model   *Model
+	at      []int64 // next start of each client, µs since the start of the experiment; Never while silent
 	sources []arrival
 	window  int
 	windowE int64 // end of the window, µs
@@ -23,7 +24,6 @@ type Arrivals struct {
 
 // arrival is the state of one client's process.
 type arrival struct {
-	at     int64   // next start, µs since the start of the experiment; Never while silent
 	left   float64 // rest of the gap in mean gaps, while silent
 	rate   float64 // starts per µs
 	gaps   *random.Table
@@ -32,13 +32,13 @@ type arrival struct {
 
 // Arrivals starts the model's arrivals. The seed decides them, whatever happens to the requests later.
 func (m *Model) Arrivals(seed uint64) *Arrivals {
-	a := &Arrivals{model: m, sources: make([]arrival, len(m.clients)), window: -1, streams: random.Hash(seed, "sessions", m.Name)}
+	a := &Arrivals{model: m, at: make([]int64, len(m.clients)), sources: make([]arrival, len(m.clients)), window: -1, streams: random.Hash(seed, "sessions", m.Name)}
 	if m.recorded != nil {
 		return a
 	}
 	for i := range a.sources {
 		s := &a.sources[i]
-		s.at = Never
+		a.at[i] = Never
 		s.stream = random.New(seed, "arrivals", m.Name, m.ClientIDs[i])
 		s.left = m.laws.expo.Draw(&s.stream)
 	}
@@ -54,7 +54,7 @@ func (a *Arrivals) Next() int64 {
 		}
 		return a.model.recorded[a.model.firsts[a.number]].at
 	}
-	return a.sources[a.next].at
+	return a.at[a.next]
 }
 
 // Pop takes the next start and makes its conversation in s.
@@ -68,19 +68,21 @@ func (a *Arrivals) Pop(s *Session) {
 	a.model.start(s, stream, int32(a.next), a.number)
 	a.number++
 	from := &a.sources[a.next]
-	from.at += 1 + int64(from.gaps.Draw(&from.stream)/from.rate)
+	a.at[a.next] += 1 + int64(from.gaps.Draw(&from.stream)/from.rate)
 	a.seek()
 }
 
 // seek finds the next start and enters new windows on the way.
 func (a *Arrivals) seek() {
 	for {
-		first := int64(Never)
-		for i := range a.sources {
-			if at := a.sources[i].at; at < first {
-				first, a.next = at, i
+		first, next := int64(Never), a.next
+		for i, at := range a.at {
+			if at < first {
+				next = i
 			}
+			first = min(first, at)
 		}
+		a.next = next
 		if first < a.windowE || a.windowE > maxHorizon {
 			return
 		}
@@ -106,13 +108,13 @@ func (a *Arrivals) changeRates(now int64) {
 		at := a.window % len(c.rate)
 		rate := float64(c.rate[at]) * boost * 1e-6
 		if s.rate > 0 {
-			s.left = float64(s.at-now) * s.rate
+			s.left = float64(a.at[i]-now) * s.rate
 		}
 		s.rate = rate
 		s.gaps = a.model.laws.bursts[c.gaps[at]]
-		s.at = Never
+		a.at[i] = Never
 		if rate > 0 {
-			s.at = now + int64(s.left/rate)
+			a.at[i] = now + int64(s.left/rate)
 		}
 	}
 }
