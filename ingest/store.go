@@ -80,6 +80,22 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return &Store{path: path, db: db}, nil
 }
 
+// ErrPath is wrapped by the error of a path that no DuckDB file can be opened at.
+var ErrPath = errors.New("the whole path of a DuckDB file cannot hold '?', '%' or '#'")
+
+// CheckPath returns an error that wraps ErrPath when a DuckDB file cannot lie at path or below it: the driver takes the
+// path as the beginning of a URL.
+func CheckPath(path string) error {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if strings.ContainsAny(abs, "?%#") {
+		return fmt.Errorf("%s: %w", abs, ErrPath)
+	}
+	return nil
+}
+
 // dataSource builds the name that the driver takes: a path, then settings as a URL query.
 func dataSource(path string, o Options) (string, error) {
 	abs, temp := "", o.TempDir // DuckDB takes no name as: in memory
@@ -92,8 +108,8 @@ func dataSource(path string, o Options) (string, error) {
 			temp = abs + ".tmp"
 		}
 	}
-	if strings.ContainsAny(abs, "?%#") {
-		return "", errors.New("the path of a DuckDB file cannot hold '?', '%' or '#'")
+	if err := CheckPath(abs); err != nil {
+		return "", err
 	}
 	threads := o.Threads
 	if threads <= 0 {

@@ -72,6 +72,9 @@ func (p *process) driveCommand() command {
 			if s.write == "" {
 				return usageError("name a folder, such as --write logs", "--write is missing")
 			}
+			if err := ingest.CheckPath(s.write); err != nil && s.format == formatParquet {
+				return usageError(pathHint, "--write: %w", err)
+			}
 			c, err := s.load(fs, knownNames())
 			if err != nil {
 				return err

@@ -26,6 +26,8 @@ func openStore(ctx context.Context, path string, o ingest.Options) (*ingest.Stor
 	switch {
 	case errors.Is(err, ingest.ErrLocked):
 		return nil, &ExitError{Code: exitLocked, Err: err, Hint: "close the program that has the file open, or retry later"}
+	case errors.Is(err, ingest.ErrPath):
+		return nil, usageError(pathHint, "%w", err)
 	case errors.Is(err, ingest.ErrDamaged):
 		return nil, &ExitError{Code: exitFailed, Err: err, Hint: damagedHint}
 	case errors.Is(err, ingest.ErrNewer):
@@ -33,6 +35,9 @@ func openStore(ctx context.Context, path string, o ingest.Options) (*ingest.Stor
 	}
 	return store, err
 }
+
+// pathHint says what to do about a folder whose name the DuckDB driver cannot take.
+const pathHint = "choose a folder with another name, or work in one"
 
 // damagedHint says what to do with a DuckDB file that cannot be read.
 const damagedHint = "restore it, or move it away and run again: what the logs still hold is loaded anew"
