@@ -17,12 +17,12 @@ func (e *event) before(f *event) bool { return e.at < f.at || e.at == f.at && e.
 
 const (
 	slotBits  = 20 // a slot lasts 2²⁰ µs, about a second
-	slotCount = 128
+	slotCount = 256
 	slotWords = slotCount / 64
 )
 
 // eventQueue holds the events of a world, the next one first. Those of the current slot of time are sorted, those of the
-// next two minutes wait in their slots, unsorted, and the few that lie further ahead in a heap. So most events move twice.
+// next four minutes wait in their slots, unsorted, and the few that lie further ahead in a heap. So most events move twice.
 type eventQueue struct {
 	now   []event // of the slot, the next one last; empty only when the queue is
 	slot  int64   // number of the current slot

@@ -1,17 +1,22 @@
 package experiment
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // rowLog collects the rows of one world and hands them on in batches.
 type rowLog struct {
 	over  *handover
-	batch *Batch // the one that is being filled
+	batch *Batch          // the one that is being filled
+	text  strings.Builder // its ids
 	rows  int64
 }
 
 // begin takes the first batch.
 func (l *rowLog) begin(ctx context.Context) (err error) {
 	l.batch, err = l.over.take(ctx)
+	l.text = strings.Builder{}
 	return err
 }
 
@@ -36,6 +41,9 @@ func (l *rowLog) request() *Request {
 	if b.Requests == nil {
 		b.Requests = make([]Request, 0, batchRows)
 	}
+	if l.text.Len() == 0 {
+		l.text.Grow(batchRows * idLength)
+	}
 	l.rows++
 	b.Requests = b.Requests[:len(b.Requests)+1]
 	r := &b.Requests[len(b.Requests)-1]
@@ -50,13 +58,13 @@ const (
 	idLength      = 9
 )
 
-// ids returns the ids of a request and its session.
-func ids(model int, session uint32, turn int32) (request, conversation string) {
+// ids returns the ids of a request and its session. Those of one batch share their memory.
+func (l *rowLog) ids(model int, session uint32, turn int32) (request, conversation string) {
 	m, t := uint32(model), uint32(turn)
-	var text [idLength]byte
-	for i, n := range [idLength]uint32{m >> 5, m, session >> 20, session >> 15, session >> 10, session >> 5, session, t >> 5, t} {
-		text[i] = idDigits[n&31]
+	for _, n := range [idLength]uint32{m >> 5, m, session >> 20, session >> 15, session >> 10, session >> 5, session, t >> 5, t} {
+		l.text.WriteByte(idDigits[n&31])
 	}
-	request = string(text[:])
+	all := l.text.String()
+	request = all[len(all)-idLength:]
 	return request, request[:sessionLength]
 }

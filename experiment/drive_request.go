@@ -128,7 +128,7 @@ func (w *world) endAttempt(fi int32, now int64) error {
 		}
 		s.pin = pin
 	}
-	if s.logged {
+	if s.logged && (!served || f.attempts > 1) {
 		w.tries[fi] = append(w.tries[fi], w.attemptRow(f, &out, spent, cancelled))
 	}
 	switch {

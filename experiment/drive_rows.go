@@ -25,7 +25,7 @@ func (w *world) record(fi int32, out *router.Outcome, now int64, status string) 
 		return
 	}
 	r := w.log.request()
-	r.RequestID, r.SessionID = ids(w.job.number, s.Number, s.Turn)
+	r.RequestID, r.SessionID = w.log.ids(w.job.number, s.Number, s.Turn)
 	r.ClientID = w.demand.ClientIDs[s.Client]
 	r.TS = InstantOf(w.scene.start) + Instant(f.arrival)
 	r.Model = w.demand.Name
@@ -106,13 +106,10 @@ func (w *world) attemptRow(f *flight, out *router.Outcome, spent int64, cancelle
 	}
 }
 
-// attemptRows writes the attempts of a request with a failed or second attempt.
+// attemptRows writes the attempts that were kept: all, unless the first one served.
 func (w *world) attemptRows(id string, fi int32) {
 	tries := w.tries[fi]
 	w.tries[fi] = tries[:0]
-	if len(tries) == 0 || len(tries) == 1 && tries[0].ErrorType == "" {
-		return
-	}
 	for i := range tries {
 		tries[i].RequestID = id
 	}

@@ -2,49 +2,53 @@ package router
 
 import "math/rand/v2"
 
-// choose picks an endpoint that is not in out and counts it: among those that go first, then the usual ones, then those that go last.
+// choose picks an endpoint that is not in out and counts it: among those that go first, then the usual ones, then those that go last; −1
+// when there is none. A half-open one must have its probe free.
 func (r *Router) choose(now Instant, req *Request, t *table, c choice, out *Set, rng rand.Source) int32 {
-	e := int32(-1)
-	if len(req.Order) > 0 {
-		for _, o := range req.Order {
-			if !out.Has(o) {
-				r.pick(o)
-				return o
-			}
+	for _, o := range req.Order {
+		if !out.Has(o) {
+			r.pick(o)
+			return o
 		}
 	}
-	if !req.First.Empty() {
-		rest := out.Union(r.all.Without(req.First))
-		e = r.among(now, t, c, &rest, rng)
+	if !req.First.Empty() || !req.Last.Empty() {
+		rest := r.outOfTurn(req, out)
+		out = &rest
 	}
-	if e < 0 && !req.Last.Empty() {
-		rest := out.Union(req.Last)
-		e = r.among(now, t, c, &rest, rng)
+	var e int32
+	if c == byShare { // nearly always
+		e = t.draw(out, rng)
+	} else {
+		e = r.chosen(t, c, out, rng)
 	}
 	if e < 0 {
-		e = r.among(now, t, c, out, rng)
+		return e
 	}
-	if e >= 0 {
-		r.pick(e)
-		if c != byOrder {
-			r.loads[e].draws++
-		}
-	}
-	return e
-}
-
-// among picks an endpoint that is not in out; −1 when there is none. A half-open one must have its probe free.
-func (r *Router) among(now Instant, t *table, c choice, out *Set, rng rand.Source) int32 {
-	e := r.chosen(t, c, out, rng)
-	if e >= 0 && t.guarded && r.halfOpen.Has(e) && !r.leased(e, now) {
+	if t.guarded && r.halfOpen.Has(e) && !r.leased(e, now) {
 		rest := out.Union(r.halfOpen)
 		if other := r.chosen(t, c, &rest, rng); other >= 0 {
-			return other
+			e = other
 		}
+	}
+	r.pick(e)
+	if c != byOrder {
+		r.loads[e].draws++
 	}
 	return e
 }
 
+// outOfTurn adds to out the endpoints whose turn has not come: all but those that go first, or those that go last.
+func (r *Router) outOfTurn(req *Request, out *Set) Set {
+	for _, later := range [...]Set{r.all.Without(req.First), req.Last} {
+		rest := out.Union(later)
+		if left := r.all.Without(rest); !left.Empty() {
+			return rest
+		}
+	}
+	return *out
+}
+
+// chosen picks an endpoint that is not in out; −1 when there is none.
 func (r *Router) chosen(t *table, c choice, out *Set, rng rand.Source) int32 {
 	switch c {
 	case byShare:

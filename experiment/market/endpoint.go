@@ -8,34 +8,32 @@ import (
 type Endpoint struct {
 	Offer Offer
 	Price prices.Price // what it charges
-	Slots float64      // requests that it serves at once, other customers' included
 	Queue bool         // queues when full instead of answering 429 at once
 
-	CacheMicros  int64   // how long it keeps a prompt after its last use; 0 = no prompt cache
+	// What every attempt reads stands together.
+	load         float64 // other customers' load now
+	Slots        float64 // requests that it serves at once, other customers' included
+	limit        float64 // load above which it answers 429
+	inFlight     int32
+	quota        int32   // requests per minute; 0 = no quota
+	storm        float64 // chance of a 429 in a storm now
+	errors       float64 // base error rate
+	outage       float64 // chance of an error in an outage now
 	cacheHit     float64 // share of a repeated prefix found in the cache
-	cancelBilled bool
+	CacheMicros  int64   // how long it keeps a prompt after its last use; 0 = no prompt cache
+	ttft         float64 // median seconds to the first token without prefill, unloaded
+	slow         float64 // factor on latency now
+	tokenSeconds float64 // median seconds per output token, unloaded
+	regime       float64 // factor on its times now
 
-	// Unloaded behaviour.
-	ttft          float64 // median seconds to the first token without prefill
-	tokenSeconds  float64 // median seconds per output token
-	errors        float64 // base error rate
 	hang          float64 // seconds of a hanging error
 	badToolCalls  float64
 	background    float64 // mean of other customers' load
-	limit         float64 // load above which it answers 429
 	rejectSeconds float64 // mean beyond the least
-	quota         int32   // requests per minute; 0 = no quota
-
-	// State now.
-	inFlight int32
-	load     float64 // other customers' load
-	drift    float64 // random part of its logarithm, in standard deviations
-	storm    float64 // chance of a 429 in a storm
-	slow     float64 // factor on latency
-	outage   float64 // chance of an error in an outage
-	regime   float64 // factor on its times
-	minute   int64   // of the quota
-	used     int32   // of the quota in that minute
+	cancelBilled  bool
+	drift         float64 // random part of the load's logarithm now, in standard deviations
+	minute        int64   // of the quota
+	used          int32   // of the quota in that minute
 
 	storms, slows, outages, providerOutages, domainOutages, regimes timeline
 }
