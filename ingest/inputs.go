@@ -22,54 +22,71 @@ type inputError struct {
 func (e inputError) Error() string { return "load " + e.path + ": " + e.reason }
 func (e inputError) Unwrap() error { return ErrInput }
 
+// input is a file to load, or what is wrong with the name that was to give one.
+type input struct {
+	path  string
+	fault error // an inputError, nil for a file
+}
+
 // expand turns paths and glob patterns into files, each once, in the order given and sorted inside a pattern.
 // An existing name wins over a pattern. Pipes, devices and folders that a pattern meets are left out with a
-// warning; named outright they are refused.
-func expand(patterns []string) (paths, warnings []string, err error) {
-	add := func(path string) {
-		if !slices.Contains(paths, path) {
-			paths = append(paths, path)
+// warning; named outright they are faults, as are names and patterns of no file.
+func expand(patterns []string) (inputs []input, warnings []string) {
+	add := func(path string, fault error) {
+		if !slices.ContainsFunc(inputs, func(in input) bool { return in.path == path }) {
+			inputs = append(inputs, input{path, fault})
 		}
 	}
 	for _, pattern := range patterns {
-		if pattern == "-" {
-			add(pattern)
+		matches, reason := matching(pattern)
+		if reason != "" {
+			add(pattern, inputError{pattern, reason})
 			continue
-		}
-		info, statErr := os.Stat(pattern)
-		switch {
-		case statErr == nil && info.Mode().IsRegular():
-			add(pattern)
-			continue
-		case statErr == nil:
-			return nil, nil, inputError{pattern, kindOfFile(info.Mode()) + ", not a file"}
-		case !errors.Is(statErr, fs.ErrNotExist) && !strings.ContainsAny(pattern, "*?["):
-			return nil, nil, inputError{pattern, statErr.Error()}
-		}
-		matches, globErr := filepath.Glob(pattern)
-		if globErr != nil {
-			return nil, nil, inputError{pattern, "bad pattern"}
-		}
-		if len(matches) == 0 {
-			if strings.ContainsAny(pattern, "*?[") {
-				return nil, nil, inputError{pattern, "no file matches"}
-			}
-			return nil, nil, inputError{pattern, "no such file"}
 		}
 		for _, m := range matches {
+			if m == pattern { // named outright
+				add(m, nil)
+				continue
+			}
 			info, err := os.Stat(m)
-			if err != nil { // a link to nowhere, or gone since
+			switch {
+			case err != nil: // a link to nowhere, or gone since
 				warnings = append(warnings, fmt.Sprintf("%s: %s, skipped", m, cause(err)))
-				continue
-			}
-			if !info.Mode().IsRegular() {
+			case !info.Mode().IsRegular():
 				warnings = append(warnings, fmt.Sprintf("%s: %s, skipped", m, kindOfFile(info.Mode())))
-				continue
+			default:
+				add(m, nil)
 			}
-			add(m)
 		}
 	}
-	return paths, warnings, nil
+	return inputs, warnings
+}
+
+// matching returns what a name or pattern stands for, or why it stands for nothing.
+func matching(pattern string) (matches []string, reason string) {
+	if pattern == "-" {
+		return []string{pattern}, ""
+	}
+	isPattern := strings.ContainsAny(pattern, "*?[")
+	info, err := os.Stat(pattern)
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		return []string{pattern}, ""
+	case err == nil:
+		return nil, kindOfFile(info.Mode()) + ", not a file"
+	case !isPattern && errors.Is(err, fs.ErrNotExist):
+		return nil, "no such file"
+	case !isPattern:
+		return nil, err.Error()
+	}
+	matches, err = filepath.Glob(pattern)
+	switch {
+	case err != nil:
+		return nil, "bad pattern"
+	case len(matches) == 0:
+		return nil, "no file matches"
+	}
+	return matches, ""
 }
 
 // cause is an error without the operation and the path.

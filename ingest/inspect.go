@@ -34,26 +34,20 @@ func Inspect(ctx context.Context, patterns []string, o LoadOptions) (heads []Fil
 	if err := o.Validate(); err != nil {
 		return nil, []error{fmt.Errorf("load: %w: %w", ErrInput, err)}, nil
 	}
-	seen := map[string]bool{}
-	for _, pattern := range patterns {
-		paths, _, err := expand([]string{pattern})
-		if err != nil {
-			faults = append(faults, err)
+	inputs, _ := expand(patterns)
+	for _, in := range inputs {
+		if in.fault != nil {
+			faults = append(faults, in.fault)
+			continue
 		}
-		for _, path := range paths {
-			if seen[path] {
-				continue
-			}
-			seen[path] = true
-			head, err := inspectFile(ctx, path, o)
-			switch {
-			case ctx.Err() != nil:
-				return heads, faults, ctx.Err()
-			case err != nil:
-				faults = append(faults, inputFault(path, err))
-			default:
-				heads = append(heads, head)
-			}
+		head, err := inspectFile(ctx, in.path, o)
+		switch {
+		case ctx.Err() != nil:
+			return heads, faults, ctx.Err()
+		case err != nil:
+			faults = append(faults, inputFault(in.path, err))
+		default:
+			heads = append(heads, head)
 		}
 	}
 	return heads, faults, nil

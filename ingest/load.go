@@ -106,19 +106,16 @@ type LoadReport struct {
 
 // LoadFiles loads logs into a store, each file in one transaction and exactly once: a file that was loaded is
 // skipped, of a grown one only the new part is loaded, and the rows of a changed one are replaced. Patterns are
-// paths, globs or "-". The error wraps ErrInput when a file is missing, which loads nothing, or refused; the report still tells of
-// the others. store may be nil with DryRun.
+// paths, globs or "-". The error wraps ErrInput when a file is missing or refused; the others are loaded all the same, and the report
+// tells of all. store may be nil with DryRun.
 func LoadFiles(ctx context.Context, store *Store, patterns []string, o LoadOptions) (LoadReport, error) {
 	if err := o.Validate(); err != nil {
 		return LoadReport{}, fmt.Errorf("load: %w: %w", ErrInput, err)
 	}
-	paths, warnings, err := expand(patterns)
-	if err != nil {
-		return LoadReport{}, err
-	}
+	inputs, warnings := expand(patterns)
 	report := LoadReport{Warnings: warnings}
-	run := fileLoads{store: store, options: o, total: totalSize(paths)}
-	refused, err := run.all(ctx, paths, &report)
+	run := fileLoads{store: store, options: o, total: totalSize(inputs)}
+	refused, err := run.all(ctx, inputs, &report)
 	if err != nil {
 		return report, err
 	}
@@ -132,10 +129,10 @@ func LoadFiles(ctx context.Context, store *Store, patterns []string, o LoadOptio
 
 // all loads every file. When one was replaced, a file before it may turn out to hold rows that are missing now,
 // so those that were skipped are looked at once more.
-func (run *fileLoads) all(ctx context.Context, paths []string, report *LoadReport) (refused []error, err error) {
+func (run *fileLoads) all(ctx context.Context, inputs []input, report *LoadReport) (refused []error, err error) {
 	replaced := false
-	for _, path := range paths {
-		file, err := run.load(ctx, path)
+	for _, in := range inputs {
+		file, err := run.loadInput(ctx, in)
 		report.add(file)
 		replaced = replaced || file.Status == FileReplaced
 		if errors.Is(err, ErrInput) {
@@ -163,6 +160,14 @@ func (run *fileLoads) all(ctx context.Context, paths []string, report *LoadRepor
 	return refused, nil
 }
 
+// loadInput loads a file, or reports what is wrong with its name.
+func (run *fileLoads) loadInput(ctx context.Context, in input) (FileReport, error) {
+	if in.fault != nil {
+		return run.refuse(FileReport{Path: in.path}, in.fault)
+	}
+	return run.load(ctx, in.path)
+}
+
 // Lines counts what was read: requests, rejects, and records that are no requests.
 func (r *LoadReport) Lines() int64 {
 	lines := r.Rows + r.Rejects
@@ -179,11 +184,14 @@ func (r *LoadReport) add(f FileReport) {
 	r.CutShort = r.CutShort || f.CutShort
 }
 
-func totalSize(paths []string) int64 {
+func totalSize(inputs []input) int64 {
 	var total int64
-	for _, p := range paths {
-		info, err := os.Stat(p)
-		if p == "-" || err != nil {
+	for _, in := range inputs {
+		if in.fault != nil {
+			continue
+		}
+		info, err := os.Stat(in.path)
+		if in.path == "-" || err != nil {
 			return 0
 		}
 		total += info.Size()
