@@ -303,9 +303,13 @@ func number(v float64) *float64 {
 	return &v
 }
 
-// fraction turns a log effect into a relative effect, nil when it is not finite.
+// largestLog is the log effect from which on an end of an interval is as good as infinite: a level 10^15 times another. A few
+// pairs and a tail that is spent on many looks get there.
+var largestLog = math.Log(1e15)
+
+// fraction turns a log effect into a relative effect, nil when it is not finite or as good as infinite.
 func fraction(log float64) *float64 {
-	if math.IsInf(log, 0) {
+	if math.IsInf(log, 0) || log > largestLog {
 		return nil
 	}
 	return number(math.Expm1(log))
