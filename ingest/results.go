@@ -58,7 +58,10 @@ func (s *Store) SaveRun(ctx context.Context, run RunRecord, estimates []stats.Es
 	if err := saveRun(ctx, tx, run, estimates, diagnostics); err != nil {
 		return fmt.Errorf("save run %s: %w", run.RunID, err)
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("save run %s: %w", run.RunID, err)
+	}
+	return nil
 }
 
 func saveRun(ctx context.Context, tx *sql.Tx, run RunRecord, estimates []stats.Estimate, diagnostics []Diagnostic) error {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"strings"
+	"syscall"
 )
 
 // job is one command at work in the output folder, under its lock.
@@ -22,7 +24,7 @@ type job struct {
 
 // newProgress returns the display of a command and the log that shares its terminal.
 func (p *process) newProgress(s *settings) (*progress, *slog.Logger) {
-	shown := &progress{w: p.stderr, now: p.now, quiet: s.quiet}
+	shown := &progress{w: p.stderr, now: p.now, every: lineEvery, quiet: s.quiet}
 	shown.bars = isTerminal(p.stderr) && !s.logJSON
 	shown.log = newLogger(shown, s)
 	return shown, shown.log
@@ -50,8 +52,11 @@ func (p *process) inOutput(ctx context.Context, command string, s *settings, c c
 		return err
 	}
 	defer func() {
-		if ctx.Err() != nil && !reported(err) {
+		switch {
+		case ctx.Err() != nil && !reported(err):
 			err = &ExitError{Code: exitInterrupted, Err: errInterrupted, Hint: "what was there before is whole; run it again"}
+		case isDiskFull(err):
+			err = &ExitError{Code: exitFailed, Err: err, Hint: "make room on the disk of " + out.path + " and run it again; what was there before is whole"}
 		}
 		if !j.record.endedWith(err) {
 			j.record.end(p.now(), err)
@@ -72,10 +77,23 @@ func (p *process) inOutput(ctx context.Context, command string, s *settings, c c
 			err = errors.Join(err, releaseErr)
 		}
 	}()
-	if err := errors.Join(out.tidy(), out.markLost(j.record.RunID)); err != nil {
+	if err := errors.Join(out.tidy(), out.markLost(j.record)); err != nil {
 		return err
 	}
 	return work(ctx, j)
+}
+
+// isDiskFull tells whether an error comes of a disk, a quota or a file that can take no more. DuckDB tells it in words alone.
+func isDiskFull(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EDQUOT} {
+		if errors.Is(err, cause) || strings.Contains(strings.ToLower(err.Error()), cause.Error()) {
+			return true
+		}
+	}
+	return false
 }
 
 // stage runs one stage of the job: it is shown, logged and recorded. do returns how many of unit it worked on.

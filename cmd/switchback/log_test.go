@@ -64,9 +64,43 @@ func TestComplainAsJSON(t *testing.T) {
 	}
 }
 
+// Where nobody watches, a line now and then says how far a stage is; a quiet run says nothing.
+func TestStageTellsHowFarItIs(t *testing.T) {
+	if lineEvery != 30*time.Second {
+		t.Errorf("a line appears every %s", lineEvery)
+	}
+	for _, quiet := range []bool{false, true} {
+		lines := make(chan string, 100)
+		p := &progress{w: writerFunc(func(line []byte) { lines <- string(line) }), now: time.Now, every: time.Millisecond, quiet: quiet}
+		p.log = newLogger(p, &settings{quiet: quiet})
+		s := p.begin("drive", "requests")
+		if quiet {
+			s.end()
+			if len(lines) > 0 {
+				t.Errorf("a quiet run says %q", <-lines)
+			}
+			continue
+		}
+		if line := <-lines; !strings.HasPrefix(line, "switchback: drive goes on seconds=") {
+			t.Errorf("without counts: %q", line)
+		}
+		s.set(1500, 24_000)
+		for line := range lines {
+			if strings.HasPrefix(line, "switchback: drive goes on requests=1500 of=24000 time=") {
+				break
+			}
+		}
+		s.end()
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
+
 func TestStageThatEndsAtOnceShowsNothing(t *testing.T) {
 	var b bytes.Buffer
-	p := &progress{w: &b, now: time.Now}
+	p := &progress{w: &b, now: time.Now, every: lineEvery}
 	p.log = newLogger(p, &settings{})
 	for _, p.bars = range []bool{true, false} {
 		s := p.begin("drive", "requests")

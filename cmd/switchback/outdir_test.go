@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,15 +137,24 @@ func TestLockNamesItsHolder(t *testing.T) {
 
 func TestRecordsOfDeadRunsAreLost(t *testing.T) {
 	out := newOut(t)
-	for _, r := range []record{{RunID: "dead", Status: statusRunning}, {RunID: "done", Status: statusDone}, {RunID: "me", Status: statusRunning}} {
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	me := record{RunID: "me", Status: statusRunning, Host: "here", PID: os.Getpid()}
+	for _, r := range []record{
+		{RunID: "dead", Status: statusRunning, Host: "here", PID: ended.Process.Pid}, {RunID: "elsewhere", Status: statusRunning, Host: "there", PID: os.Getppid()},
+		{RunID: "done", Status: statusDone, Host: "here", PID: ended.Process.Pid}, {RunID: "before me", Status: statusRunning, Host: "here", PID: me.PID},
+		{RunID: "alive", Status: statusRunning, Host: "here", PID: os.Getppid()}, me, // alive is about to meet the lock
+	} {
 		if err := r.save(out); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := out.markLost("me"); err != nil {
+	if err := out.markLost(&me); err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string]string{"dead": statusLost, "done": statusDone, "me": statusRunning} {
+	for id, want := range map[string]string{"dead": statusLost, "elsewhere": statusLost, "before me": statusLost, "done": statusDone, "alive": statusRunning, "me": statusRunning} {
 		var r record
 		if err := json.Unmarshal([]byte(readText(t, filepath.Join(out.runs(), id+".json"))), &r); err != nil {
 			t.Fatal(err)

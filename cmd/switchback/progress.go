@@ -24,6 +24,7 @@ type progress struct {
 	w     io.Writer
 	log   *slog.Logger
 	now   func() time.Time
+	every time.Duration // between two lines
 	bars  bool
 	quiet bool
 
@@ -86,7 +87,7 @@ func (s *stage) end() float64 {
 }
 
 func (s *stage) showLines() {
-	tick := time.NewTicker(lineEvery)
+	tick := time.NewTicker(s.p.every)
 	defer tick.Stop()
 	for {
 		select {

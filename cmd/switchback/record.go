@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -122,9 +123,9 @@ func (r *record) endedWith(err error) bool {
 	return r.ExitCode != nil && *r.ExitCode == codeOf(err)
 }
 
-// markLost gives the records of runs that died without a word their end. The caller holds the lock, so no other
-// run of the folder is alive.
-func (o outDir) markLost(ownID string) error {
+// markLost gives the records of runs that died without a word their end. The caller, whose record is own, holds the lock, so
+// another run of the folder that is alive is about to meet it and will write its own end.
+func (o outDir) markLost(own *record) error {
 	files, err := filepath.Glob(filepath.Join(o.runs(), "*.json"))
 	if err != nil {
 		return err
@@ -135,7 +136,10 @@ func (o outDir) markLost(ownID string) error {
 			return fmt.Errorf("read run record: %w", err)
 		}
 		var r record
-		if json.Unmarshal(text, &r) != nil || r.Status != statusRunning || r.RunID == ownID {
+		if json.Unmarshal(text, &r) != nil || r.Status != statusRunning || r.RunID == own.RunID {
+			continue
+		}
+		if r.Host == own.Host && r.PID > 0 && r.PID != own.PID && syscall.Kill(r.PID, 0) == nil {
 			continue
 		}
 		r.Status = statusLost

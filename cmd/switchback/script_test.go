@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ func TestMain(m *testing.M) {
 //	holdlock DIR           takes the lock of an output folder until the script ends
 //	opendb FILE            keeps a DuckDB file open in another process (this one) until the script ends
 //	waitfor PATTERN        waits until a file matches
+//	terminated PATTERN COMMAND …   SIGTERM, once a file matches, ends the command within 5 s with exit code 130
 //
 // and the files of testdata/world, copied to the script's folder.
 func TestScripts(t *testing.T) {
@@ -34,10 +37,11 @@ func TestScripts(t *testing.T) {
 			return os.CopyFS(env.WorkDir, os.DirFS("testdata/world"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exits,
-			"holdlock": holdLock,
-			"opendb":   openDB,
-			"waitfor":  waitFor,
+			"exits":      exits,
+			"holdlock":   holdLock,
+			"opendb":     openDB,
+			"waitfor":    waitFor,
+			"terminated": terminated,
 		},
 	})
 }
@@ -92,4 +96,25 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("no file matches %s", args[0])
+}
+
+func terminated(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: terminated PATTERN COMMAND …")
+	}
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Dir = ts.MkAbs(".")
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	ts.Check(cmd.Start())
+	waitFor(ts, false, args[:1])
+	ts.Check(cmd.Process.Signal(syscall.SIGTERM))
+	sent := time.Now()
+	cmd.Wait() //nolint:errcheck // the exit code tells
+	if took := time.Since(sent); took > 5*time.Second {
+		ts.Fatalf("it took %s to end", took)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || stdout.Len() > 0 || !strings.Contains(stderr.String(), "switchback: error: interrupted\nswitchback: hint: ") {
+		ts.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout.String(), stderr.String())
+	}
 }
