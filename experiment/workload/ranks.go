@@ -1,10 +1,6 @@
 package workload
 
-import (
-	"math"
-
-	"switchback/experiment/random"
-)
+import "math"
 
 // Token counts are handled as ranks: a client's draw keeps its rank among all draws of all clients, and the
 // rank is then read off a law whose parameters can be fitted. So a client that sends longer prompts than
@@ -83,14 +79,17 @@ func (c *cell) at(u float64) float32 {
 // mostRank keeps ranks below 1.
 const mostRank = 1 - 1e-7
 
-// draw returns the rank, in [0, 1), of a random token count of a cell. Draws that share a bin are ordered at random,
-// so that ranks are uniform over all clients. A negative cell is a client without counts: any rank.
-func (r *ranks) draw(at int32, rng *random.Stream) float64 {
-	bits := rng.Uint64()
+// rank turns random bits into the rank, in [0, 1), of a random token count of a cell. Draws that share a bin are ordered at
+// random, so that ranks are uniform over all clients. A negative cell is a client without counts: any rank.
+func (r *ranks) rank(at int32, bits uint64) float64 {
 	u := float64(bits>>32) * (1.0 / (1 << 32))
 	if at < 0 {
 		return u
 	}
+	return r.inCell(at, u, bits)
+}
+
+func (r *ranks) inCell(at int32, u float64, bits uint64) float64 {
 	b := int(r.cells[at].at(u))
 	lo, hi := r.cdf[b], r.cdf[b+1]
 	tie := float32(uint32(bits)) * (1.0 / (1 << 32))

@@ -72,13 +72,16 @@ func (m *Model) NextTurn(s *Session, now int64) {
 func (m *Model) drawTurn(s *Session, now int64) (text, answer float64) {
 	l := m.laws
 	p := &l.params
+	rng := s.stream // in a register
 	cell := int32(-1)
-	if token := m.clients[s.Client].token; len(token) > 0 && s.stream.Chance(p.OwnTokens) {
+	if token := m.clients[s.Client].token; len(token) > 0 && rng.Chance(p.OwnTokens) {
 		cell = token[uint32(now/(TokenWindowSeconds*1e6))%uint32(len(token))]
 	}
-	text = p.textMedian() * l.text.At(m.input.draw(cell, &s.stream))
+	text = p.textMedian() * l.text.At(m.input.rank(cell, rng.Uint64()))
 	share := float64(l.mix[uint32(now/(WindowSeconds*1e6))%uint32(len(l.mix))])
-	if rank := m.output.draw(cell, &s.stream); rank < share {
+	rank := m.output.rank(cell, rng.Uint64())
+	s.stream = rng
+	if rank < share {
 		answer = p.ShortMedian * l.short.At(rank/share)
 	} else {
 		answer = p.LongMedian * l.long.At((rank-share)/(1-share))

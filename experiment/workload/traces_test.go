@@ -2,7 +2,10 @@ package workload
 
 import (
 	"math"
+	"strconv"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func traceMap(t *testing.T) map[string]*Trace {
@@ -183,4 +186,18 @@ func BenchmarkTraces(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+func TestParseCell(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cell := rapid.OneOf(rapid.StringMatching(`[0-9]{0,9}(\.[0-9]{0,12})?`), rapid.StringMatching(`[-+0-9.eE]{1,6}`)).Draw(t, "cell")
+		got, err := parseCell(cell)
+		want, wantErr := strconv.ParseFloat(cell, 32)
+		if cell == "" {
+			return // never asked: an empty cell is a window without requests
+		}
+		if (err != nil) != (wantErr != nil) || err == nil && got != float32(want) {
+			t.Fatalf("%q is %v (%v), want %v (%v)", cell, got, err, float32(want), wantErr)
+		}
+	})
 }

@@ -172,7 +172,7 @@ func TestRanksOfAllDrawsAreUniform(t *testing.T) {
 	var u []float64
 	for range draws {
 		cell := sort.SearchFloat64s(upTo, rng.Float64()*sum)
-		u = append(u, input.draw(int32(min(cell, len(upTo)-1)), &rng))
+		u = append(u, input.rank(int32(min(cell, len(upTo)-1)), rng.Uint64()))
 	}
 	slices.Sort(u)
 	worst := 0.0
