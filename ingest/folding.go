@@ -32,15 +32,16 @@ const anyGap = experiment.Micros(1) << 60
 type folder func(row *mappedRow) link
 
 // chains joins the attempts of a request. Rows are put into the order of their start inside a buffer, so that a
-// log need not be sorted exactly.
+// log need not be sorted exactly; where that is not enough, all rows of the file are sorted before.
 type chains struct {
 	fold   folder
 	emit   func(*mappedRow)
 	buffer []mappedRow
+	spool  *spool // takes the rows of a file that is sorted as a whole, else nil
 	open   map[string]*mappedRow
 
 	joinedTo experiment.Instant // start of the latest row that was joined
-	unsorted int64              // rows that start before joinedTo and continued nothing: what they belong to may be gone
+	unsorted bool               // a row starts before joinedTo and continued nothing: what it belongs to may be gone
 }
 
 const (
@@ -53,62 +54,79 @@ func newChains(fold folder, emit func(*mappedRow)) *chains {
 	return &chains{fold: fold, emit: emit, open: map[string]*mappedRow{}}
 }
 
-func (c *chains) add(row *mappedRow) {
+func (c *chains) add(row *mappedRow) error {
 	if c.fold == nil {
 		c.emit(row)
-		return
+		return nil
 	}
 	row.link = c.fold(row)
 	row.rec = node{}
 	row.text = bytes.Clone(row.text[:min(len(row.text), 1024)])
+	if c.spool != nil {
+		return c.spool.add(row)
+	}
 	c.buffer = append(c.buffer, *row)
 	if len(c.buffer) >= foldBuffer {
 		c.sort()
 		c.join(foldBuffer / 2)
 	}
+	return nil
 }
 
 // flush hands on everything that is left.
-func (c *chains) flush() {
+func (c *chains) flush() error {
+	var err error
+	if c.spool != nil {
+		n := 0
+		err = c.spool.each(func(row *mappedRow) {
+			c.step(row)
+			if n++; n%foldBuffer == 0 {
+				c.expire(row.TS)
+			}
+		})
+	}
 	c.sort()
 	c.join(len(c.buffer))
 	c.expire(1 << 62)
+	return err
 }
 
-func (c *chains) sort() {
-	slices.SortStableFunc(c.buffer, func(a, b mappedRow) int { return cmp.Compare(a.TS, b.TS) })
-}
+func (c *chains) sort() { slices.SortStableFunc(c.buffer, inTime) }
 
 // join walks over the first n rows of the buffer.
 func (c *chains) join(n int) {
 	for i := range n {
 		row := c.buffer[i]
-		if row.link.key == "" {
-			c.emit(&row)
-			continue
-		}
-		before, ok := c.open[row.link.key]
-		continues := ok && follows(before, &row)
-		if row.TS < c.joinedTo && !continues {
-			c.unsorted++
-		}
-		c.joinedTo = max(c.joinedTo, row.TS)
-		if continues {
-			row = joined(before, &row)
-		} else if ok {
-			c.emit(before)
-		}
-		if row.link.open {
-			c.open[row.link.key] = &row
-		} else {
-			delete(c.open, row.link.key)
-			c.emit(&row)
-		}
+		c.step(&row)
 	}
 	if n > 0 {
 		c.expire(c.buffer[n-1].TS)
 	}
 	c.buffer = append(c.buffer[:0], c.buffer[n:]...)
+}
+
+// step joins a row with what is open of its request, and hands on what is complete. It keeps the row.
+func (c *chains) step(row *mappedRow) {
+	if row.link.key == "" {
+		c.emit(row)
+		return
+	}
+	before, ok := c.open[row.link.key]
+	continues := ok && follows(before, row)
+	c.unsorted = c.unsorted || row.TS < c.joinedTo && !continues
+	c.joinedTo = max(c.joinedTo, row.TS)
+	switch {
+	case continues:
+		*row = joined(before, row)
+	case ok:
+		c.emit(before)
+	}
+	if row.link.open {
+		c.open[row.link.key] = row
+		return
+	}
+	delete(c.open, row.link.key)
+	c.emit(row)
 }
 
 // expire hands on the open requests that waited too long, in the order of their start.

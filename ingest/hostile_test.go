@@ -1,13 +1,17 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A prompt in the first line makes it longer than the usual sample.
@@ -64,52 +68,78 @@ func TestConflictingDuplicatesAreTold(t *testing.T) {
 	}
 }
 
-// A failed attempt of LiteLLM that stands far from the one that followed it cannot be joined; that is told.
-func TestUnsortedAttemptsAreTold(t *testing.T) {
-	header := "request_id,spend,startTime,endTime,completionStartTime,status,session_id,model_group,model,metadata\n"
-	line := func(i int, session, status string) string {
-		start := fmt.Sprintf("2026-11-03 %02d:%02d:%02d", 8+i/3600, i/60%60, i%60)
-		return fmt.Sprintf("r%d-%s,0,%s.000,%s.900,%s.500,%s,%s,g,m,{}\n", i, status, start, start, start, status, session)
-	}
-	const rows = 3 * foldBuffer
-	const failed = 100
-	failure := line(failed, "chat", "failure")
-	var sorted, unsorted strings.Builder
-	sorted.WriteString(header)
-	unsorted.WriteString(header)
+// A failed attempt of LiteLLM is joined with the one that followed it however far they stand from each other: whatever the
+// order of the lines, the rows are those of the sorted log.
+func TestAttemptsAreJoinedInAnyOrder(t *testing.T) {
+	const rows, failures = 20_000, 2000 // more than a buffer
+	const header = "request_id,spend,startTime,endTime,completionStartTime,status,session_id,model_group,model,metadata\n"
+	var lines []string
 	for i := range rows {
-		session := fmt.Sprint("other-", i)
-		if i == failed+1 { // starts 0.1 s after the failure's end
-			session = "chat"
+		// Every tenth request fails and is tried again 0.1 s after its failure's end.
+		session, status := fmt.Sprint("chat-", i), "success"
+		switch i % 10 {
+		case 3:
+			status = "failure"
+		case 4:
+			session = fmt.Sprint("chat-", i-1)
 		}
-		if i != failed {
-			sorted.WriteString(line(i, session, "success"))
-			unsorted.WriteString(line(i, session, "success"))
-		} else {
-			sorted.WriteString(failure)
-		}
+		at := time.Date(2026, 11, 3, 0, 0, i, 0, time.UTC).Format("2006-01-02 15:04:05")
+		lines = append(lines, fmt.Sprintf("r%d,0,%s.000,%s.900,%s.500,%s,%s,g,m,\"{\"\"note\"\": \"\"a, b\"\"}\"\n", i, at, at, at, status, session))
 	}
-	unsorted.WriteString(failure)
-	for name, c := range map[string]struct {
-		text     string
-		rows     int64
-		warnings int
-	}{
-		"sorted.csv":   {sorted.String(), rows - 1, 0},
-		"unsorted.csv": {unsorted.String(), rows, 1},
-	} {
-		_, f := loadText(t, name, c.text)
-		if f.Format != "litellm-spendlogs" || f.Rows != c.rows {
-			t.Errorf("%s: format %q, %d rows, want %d", name, f.Format, f.Rows, c.rows)
+	orders := map[string]func([]string){
+		"sorted":   func([]string) {},
+		"reversed": slices.Reverse[[]string],
+		"shuffled": func(l []string) {
+			rand.New(rand.NewPCG(1, 2)).Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
+		},
+		"failures last": func(l []string) {
+			slices.SortStableFunc(l, func(a, b string) int {
+				return cmp.Compare(strings.Count(a, "failure"), strings.Count(b, "failure"))
+			})
+		},
+	}
+	var wantRows, wantAttempts string
+	for _, name := range []string{"sorted", "reversed", "shuffled", "failures last"} {
+		mixed := slices.Clone(lines)
+		orders[name](mixed)
+		dir := t.TempDir()
+		s, err := Open(t.Context(), filepath.Join(dir, "test.duckdb"), DefaultOptions())
+		if err != nil {
+			t.Fatal(err)
 		}
-		told := 0
-		for _, w := range f.Warnings {
-			if strings.HasPrefix(w, "1 rows stand so far out of the order of time") {
-				told++
-			}
+		text := header + strings.Join(mixed, "")
+		f := mustLoad(t, s, writeFile(t, filepath.Join(dir, "log.csv"), []byte(text))).Files[0]
+		if f.Format != "litellm-spendlogs" || f.Rows != rows-failures || f.Rejects != 0 || len(f.Warnings) > 0 {
+			t.Errorf("%s: %+v", name, f)
 		}
-		if told != c.warnings {
-			t.Errorf("%s: warnings %q", name, f.Warnings)
+		gotRows, gotAttempts := table(t, s), attemptTable(t, s)
+		if name == "sorted" {
+			wantRows, wantAttempts = gotRows, gotAttempts
+		}
+		if gotRows != wantRows || gotAttempts != wantAttempts || !strings.HasPrefix(gotAttempts, fmt.Sprint(2*failures, " ")) {
+			t.Errorf("%s: rows %s, attempts %s; sorted %s, %s", name, gotRows, gotAttempts, wantRows, wantAttempts)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "switchback-sort-*")); len(left) > 0 {
+			t.Errorf("%s: left behind: %s", name, left)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if name != "shuffled" {
+			continue
+		}
+		piped := openTemp(t) // a stream cannot be read again
+		o := loadOptions()
+		o.Stdin = strings.NewReader(text)
+		if _, err := LoadFiles(t.Context(), piped, []string{"-"}, o); err != nil {
+			t.Fatal(err)
+		}
+		if gotRows, gotAttempts := table(t, piped), attemptTable(t, piped); gotRows != wantRows || gotAttempts != wantAttempts {
+			t.Errorf("stdin: rows %s, attempts %s", gotRows, gotAttempts)
+		}
+		dry, err := LoadFiles(t.Context(), nil, []string{filepath.Join(dir, "log.csv")}, LoadOptions{Format: FormatAuto, MaxRejects: "0", Now: o.Now, DryRun: true})
+		if err != nil || dry.Rows != rows-failures {
+			t.Errorf("dry run: %d rows, %v", dry.Rows, err)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func readHead(f format, in io.Reader, o LoadOptions, head *FileHead) (whole bool
 	}
 	discard := func(*experiment.Batch) error { return nil }
 	sink := newRowSink(head.Path, newClock(o.Now), discard, func(rejected) error { return nil })
-	sink.costUnit = o.CostUnit
+	sink.costUnit, sink.byTime = o.CostUnit, true
 	_, err = f.read(bytes.NewReader(text), 0, sink)
 	t := &sink.tally
 	if !whole && t.rows > 0 {

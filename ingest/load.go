@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -250,8 +251,9 @@ func (run *fileLoads) load(ctx context.Context, path string) (FileReport, error)
 		return report, nil
 	}
 	err = run.read(ctx, plan, &report)
-	if errors.Is(err, errNeedsOrder) && path != "-" {
-		plan.ordered = true
+	for !plan.byTime && errors.Is(err, errUnsorted) || !plan.ordered && errors.Is(err, errNeedsOrder) {
+		plan.byTime = plan.byTime || errors.Is(err, errUnsorted)
+		plan.ordered = plan.ordered || errors.Is(err, errNeedsOrder)
 		report = FileReport{Path: path, Status: FileLoaded}
 		err = run.read(ctx, plan, &report)
 	}
@@ -285,7 +287,8 @@ type filePlan struct {
 	path    string
 	status  string
 	from    int64 // offset of what is new
-	ordered bool
+	ordered bool  // keep the order of the file, which decides between equally complete duplicates
+	byTime  bool  // sort by time before attempts are joined
 	hash    string
 	bytes   int64
 	size    int64
@@ -294,7 +297,7 @@ type filePlan struct {
 
 // plan compares a file with its earlier load by hashes of its decompressed bytes.
 func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
-	plan := filePlan{path: path, status: FileLoaded, ordered: path == "-"}
+	plan := filePlan{path: path, status: FileLoaded, ordered: path == "-", byTime: path == "-"} // a stream is read once
 	if run.store == nil || path == "-" {
 		return plan, nil
 	}
@@ -469,6 +472,10 @@ func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, 
 ) error {
 	sink := newRowSink(plan.path, newClock(run.options.Now), run.withProgress(src, write), reject)
 	sink.costUnit, sink.prices.book = run.options.CostUnit, run.options.Prices
+	sink.byTime = plan.byTime
+	if run.store != nil && run.store.path != InMemory {
+		sink.folder = filepath.Dir(run.store.path) // where there is room for the rows
+	}
 	unknown, err := f.read(in, plan.from, sink)
 	if err != nil {
 		return fmt.Errorf("load %s: %w", plan.path, err)
@@ -476,9 +483,6 @@ func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, 
 	run.fill(report, &sink.tally, src, unknown, sink.missingColumns())
 	report.NotMeasurable = unmetBy(sink.unmet)
 	report.Warnings = append(report.Warnings, priceWarnings(&sink.tally)...)
-	if n := sink.tally.unsorted; n > 0 {
-		report.Warnings = append(report.Warnings, fmt.Sprintf("%d rows stand so far out of the order of time that attempts of one request may count as requests of their own: sort the log by time", n))
-	}
 	if f.caveat != "" {
 		report.Warnings = append(report.Warnings, f.caveat)
 	}

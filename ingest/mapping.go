@@ -202,17 +202,25 @@ func (m mapping) read(in io.Reader, from int64, sink *rowSink) ([]string, error)
 		rows.places = append(rows.places, place)
 	}
 	rows.folding = newChains(m.fold, rows.emit)
+	if m.fold != nil && sink.byTime {
+		rows.folding.spool = &spool{folder: sink.folder, most: spoolRows}
+		defer rows.folding.spool.close() //nolint:errcheck // it has no name and was read
+	}
 	var err error
 	if m.csv {
 		err = rows.readCSV(in, from)
 	} else {
 		err = rows.readJSON(in, from)
 	}
-	rows.folding.flush()
-	sink.tally.unsorted = rows.folding.unsorted
+	if err == nil {
+		err = rows.folding.flush()
+	}
 	sink.flush()
 	if err == nil {
 		err = sink.err
+	}
+	if err == nil && rows.folding.unsorted {
+		err = errUnsorted
 	}
 	return rows.unknown, err
 }
@@ -376,7 +384,12 @@ func (c *mappedRows) record(line int64, text []byte, rec node) {
 	}
 	row.rec, row.line = rec, line
 	row.text = text
-	c.folding.add(&row)
+	if err := c.folding.add(&row); err != nil && c.sink.err == nil {
+		c.sink.err = err
+	}
+	if c.folding.unsorted && c.sink.err == nil {
+		c.sink.err = errUnsorted
+	}
 }
 
 // noteUnknown lists the keys that the format is not known to have.

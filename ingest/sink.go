@@ -34,6 +34,8 @@ type rowSink struct {
 	prices     priceMemo
 	write      func(*experiment.Batch) error
 	keepReject func(rejected) error
+	byTime     bool   // sort all rows by time before attempts are joined
+	folder     string // for a file to sort in; "" is the system's
 
 	batch experiment.Batch
 	tries []experiment.Attempt // of the last row, as the log lists them
@@ -54,8 +56,6 @@ type fileTally struct {
 
 	logged, booked experiment.NanoUSD // cost of the rows that log and price book both price
 	priced         int64              // rows whose cost came from the book
-
-	unsorted int64 // rows that came too late to be joined with other attempts of their request
 }
 
 func newRowSink(file string, c clock, write func(*experiment.Batch) error, reject func(rejected) error) *rowSink {
