@@ -68,8 +68,8 @@ type ModelSummary struct {
 	OutputTokens int64
 }
 
-// batchRows is the number of request rows that are handed on together.
-const batchRows = 8192
+// batchRows is the number of request rows that are handed on together: few enough for a processor's cache.
+const batchRows = 1024
 
 // Drive runs the router through the plan over the simulated market and hands on the rows of the logged
 // requests, in an order that depends on the threads; sorted by (ts, request_id) they do not. emit is called by one
@@ -104,7 +104,7 @@ func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) er
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	over := newHandover(threads + 2)
+	over := newHandover(threads + spareBatches)
 	emitted := make(chan error, 1)
 	go func() { emitted <- over.read(emit, stop) }()
 

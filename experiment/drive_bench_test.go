@@ -6,12 +6,11 @@ import (
 	"testing"
 )
 
-// BenchmarkDrive drives the whole default scenario for a day and logs a twelfth, as the built-in experiment does.
+// BenchmarkDrive drives the whole default scenario for a day, and for the week of the built-in experiment, and logs a twelfth, as that does.
 func BenchmarkDrive(b *testing.B) {
-	cfg := DriveConfig{Plan: dayPlan(b), Seed: 3, LogRequests: 2_000_000 / 7}
-	for _, threads := range []int{1, 2} {
-		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
-			cfg.Threads = threads
+	for _, c := range []struct{ days, threads int }{{1, 1}, {1, 2}, {7, 2}} {
+		b.Run(fmt.Sprintf("days=%d/threads=%d", c.days, c.threads), func(b *testing.B) {
+			cfg := DriveConfig{Plan: planOf(b, c.days), Seed: 3, LogRequests: c.days * 2_000_000 / 7, Threads: c.threads}
 			requests := int64(0)
 			b.ReportAllocs()
 			for b.Loop() {

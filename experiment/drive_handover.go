@@ -9,6 +9,9 @@ type handover struct {
 	empty chan *Batch
 }
 
+// spareBatches wait to be read while the worlds fill others.
+const spareBatches = 4
+
 func newHandover(batches int) *handover {
 	h := &handover{full: make(chan *Batch, batches), empty: make(chan *Batch, batches)}
 	for range batches {

@@ -23,7 +23,12 @@ var smallModels = []string{"qwen/qwq-32b", "meta-llama/llama-3-70b-instruct", "d
 // dayPlan is one day of one-hour blocks with a burn-in of 20 minutes.
 func dayPlan(t testing.TB) Plan {
 	t.Helper()
-	p, err := Draw(Design{Start: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC), Days: 1, Block: time.Hour, BurnIn: 20 * time.Minute,
+	return planOf(t, 1)
+}
+
+func planOf(t testing.TB, days int) Plan {
+	t.Helper()
+	p, err := Draw(Design{Start: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC), Days: days, Block: time.Hour, BurnIn: 20 * time.Minute,
 		BurnInScope: BurnInBlock, Order: OrderSlotBalanced, Seed: 3}, Arms{Control: "price", Treatment: "routing-cost"})
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,9 @@ func (r *Router) breakAndMend(now Instant) {
 		r.trip(e, now)
 	}
 	r.open, r.halfOpen = Set{}, Set{}
+	if out == 0 {
+		return
+	}
 	for i := range r.breakers {
 		switch r.breakers[i].state {
 		case open:

@@ -91,6 +91,7 @@ func (r *Router) costs(class int, s []signals, out []float64) {
 // rates are the model's rates for a size of request, from all its endpoints' effective prices.
 func (r *Router) rates(prices []float64, size *requestSize) rates {
 	copy(r.medians.of[ofPrice].values, prices)
-	median, _ := r.medians.find(ofPrice)
+	median := 0.0
+	r.medians.find(ofPrice, &median)
 	return r.cfg.Cost.ratesFor(median, &r.typical, size)
 }

@@ -45,8 +45,8 @@ func newMedians(n int) *medians {
 	return m
 }
 
-// find returns the median of a measure over the endpoints that count, and whether any does.
-func (m *medians) find(measure int) (float64, bool) {
+// find sets out to the median of a measure over the endpoints that count, and reports whether any does.
+func (m *medians) find(measure int, out *float64) bool {
 	values, order := m.of[measure].values, m.of[measure].order
 	sorted := m.sorted[:len(order)]
 	present := 0
@@ -62,9 +62,10 @@ func (m *medians) find(measure int) (float64, bool) {
 		sorted[j], order[j] = x, e
 	}
 	if present == 0 {
-		return 0, false
+		return false
 	}
-	return (sorted[(present-1)/2] + sorted[present/2]) / 2, true
+	*out = (sorted[(present-1)/2] + sorted[present/2]) / 2
+	return true
 }
 
 // ratio is part ÷ whole where an endpoint's count is at least least, +Inf otherwise.
@@ -78,10 +79,8 @@ func ratio(part, whole, count, least float64) float64 {
 // typical is the model's typical endpoint now: per measure, the median over the endpoints with MinTypical requests; when there is none, what
 // all endpoints together show; when that is nothing, the configured one.
 func (t *telemetry) typical(w weights, m *medians) Typical {
-	d := t.cfg.Typical
 	least := t.cfg.MinTypical * w.usual
 	leastPriced := t.cfg.MinTypical * w.price
-	var all sums
 	n := len(t.endpoints)
 	ttft, perToken, errors := m.of[ofTTFT].values[:n], m.of[ofSecondsPerToken].values[:n], m.of[ofErrors].values[:n]
 	limits, hits, badTools := m.of[ofRateLimits].values[:n], m.of[ofCacheHits].values[:n], m.of[ofBadTools].values[:n]
@@ -94,45 +93,46 @@ func (t *telemetry) typical(w weights, m *medians) Typical {
 		limits[i] = ratio(e.rejected, tries+e.rejected, tries+e.rejected, least)
 		hits[i] = ratio(e.cached, e.input, e.priced, leastPriced)
 		badTools[i] = ratio(e.badTools, e.toolCalls, e.toolCalls, least)
-		all.pool(e)
+	}
+	y := t.cfg.Typical
+	seen := [...]bool{m.find(ofTTFT, &y.TTFT), m.find(ofSecondsPerToken, &y.SecondsPerToken), m.find(ofErrors, &y.ErrorRate),
+		m.find(ofRateLimits, &y.RateLimited), m.find(ofCacheHits, &y.CacheHit), m.find(ofBadTools, &y.BadToolCalls)}
+	if seen != [...]bool{true, true, true, true, true, true} {
+		t.pool(&y, seen)
+	}
+	return y
+}
+
+// pool fills the measures that no endpoint alone shows with what all together show.
+func (t *telemetry) pool(y *Typical, seen [ofPrice]bool) {
+	var all sums
+	for i := range t.endpoints {
+		e := &t.endpoints[i]
+		all.answered += e.answered
+		all.failed += e.failed
+		all.rejected += e.rejected
+		all.started += e.started
+		all.ttft += e.ttft
+		all.tokens += e.tokens
+		all.seconds += e.seconds
+		all.toolCalls += e.toolCalls
+		all.badTools += e.badTools
+		all.input += e.input
+		all.cached += e.cached
+	}
+	fill := func(measure int, out *float64, part, whole float64) {
+		time := measure == ofTTFT || measure == ofSecondsPerToken
+		if !seen[measure] && whole > 0 && (part > 0 || !time) { // a time of 0 is what fading leaves of old sums
+			*out = part / whole
+		}
 	}
 	tries := all.answered + all.failed
-	return Typical{
-		TTFT:            m.orPooled(ofTTFT, all.ttft, all.started, d.TTFT),
-		SecondsPerToken: m.orPooled(ofSecondsPerToken, all.seconds, all.tokens, d.SecondsPerToken),
-		ErrorRate:       m.orPooled(ofErrors, all.failed, tries, d.ErrorRate),
-		RateLimited:     m.orPooled(ofRateLimits, all.rejected, tries+all.rejected, d.RateLimited),
-		CacheHit:        m.orPooled(ofCacheHits, all.cached, all.input, d.CacheHit),
-		BadToolCalls:    m.orPooled(ofBadTools, all.badTools, all.toolCalls, d.BadToolCalls),
-	}
-}
-
-// pool adds what typical pools.
-func (s *sums) pool(e *sums) {
-	s.answered += e.answered
-	s.failed += e.failed
-	s.rejected += e.rejected
-	s.started += e.started
-	s.ttft += e.ttft
-	s.tokens += e.tokens
-	s.seconds += e.seconds
-	s.toolCalls += e.toolCalls
-	s.badTools += e.badTools
-	s.input += e.input
-	s.cached += e.cached
-}
-
-func (m *medians) orPooled(measure int, part, whole, otherwise float64) float64 {
-	if measure == ofBadTools && whole == 0 {
-		return otherwise // spares the median where no tool is called
-	}
-	if v, ok := m.find(measure); ok {
-		return v
-	}
-	if time := measure == ofTTFT || measure == ofSecondsPerToken; whole > 0 && (part > 0 || !time) {
-		return part / whole // a time of 0 is what fading leaves of old sums
-	}
-	return otherwise
+	fill(ofTTFT, &y.TTFT, all.ttft, all.started)
+	fill(ofSecondsPerToken, &y.SecondsPerToken, all.seconds, all.tokens)
+	fill(ofErrors, &y.ErrorRate, all.failed, tries)
+	fill(ofRateLimits, &y.RateLimited, all.rejected, tries+all.rejected)
+	fill(ofCacheHits, &y.CacheHit, all.cached, all.input)
+	fill(ofBadTools, &y.BadToolCalls, all.badTools, all.toolCalls)
 }
 
 // requestSize is what a request of a class is expected to use, in tokens.

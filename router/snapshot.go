@@ -39,11 +39,13 @@ func (r *Router) findOutages(now Instant) {
 	r.unstable, r.down, r.cooling = Set{}, Set{}, Set{}
 	for i := range r.endpoints {
 		s, e := &r.telemetry.endpoints[i], int32(i)
-		if c.hit(s, r.weights, c.ErrorRate) {
-			r.unstable.Add(e)
-		}
-		if c.hit(s, r.weights, c.PinRate) {
-			r.down.Add(e)
+		if s.recentFailed > 0 {
+			if c.hit(s, r.weights, c.ErrorRate) {
+				r.unstable.Add(e)
+			}
+			if c.hit(s, r.weights, c.PinRate) {
+				r.down.Add(e)
+			}
 		}
 		if now < r.loads[i].coolUntil {
 			r.cooling.Add(e)
