@@ -3,11 +3,12 @@ package ingest
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/marcboeker/go-duckdb"
 
 	"switchback/stats"
 )
@@ -47,15 +48,21 @@ const (
 
 // SaveRun keeps a run with its results and diagnostics in place of whatever was saved for its report date.
 func (s *Store) SaveRun(ctx context.Context, run RunRecord, estimates []stats.Estimate, diagnostics []Diagnostic) error {
-	if _, err := time.Parse(time.DateOnly, run.ReportDate); err != nil {
+	date, err := time.Parse(time.DateOnly, run.ReportDate)
+	if err != nil {
 		return fmt.Errorf("save run %s: report date %q is not YYYY-MM-DD", run.RunID, run.ReportDate)
 	}
-	tx, err := s.db.BeginTx(ctx, nil)
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
-	if err := saveRun(ctx, tx, run, estimates, diagnostics); err != nil {
+	if err := saveRun(ctx, conn, tx, run, date, estimates, diagnostics); err != nil {
 		return fmt.Errorf("save run %s: %w", run.RunID, err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -64,7 +71,8 @@ func (s *Store) SaveRun(ctx context.Context, run RunRecord, estimates []stats.Es
 	return nil
 }
 
-func saveRun(ctx context.Context, tx *sql.Tx, run RunRecord, estimates []stats.Estimate, diagnostics []Diagnostic) error {
+// saveRun works inside the transaction tx of conn.
+func saveRun(ctx context.Context, conn *sql.Conn, tx *sql.Tx, run RunRecord, date time.Time, estimates []stats.Estimate, diagnostics []Diagnostic) error {
 	for _, table := range []string{"runs", "results", "replicates", "diagnostics"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE report_date = CAST(? AS DATE)", run.ReportDate); err != nil {
 			return err
@@ -75,21 +83,21 @@ func saveRun(ctx context.Context, tx *sql.Tx, run RunRecord, estimates []stats.E
 	if err != nil {
 		return err
 	}
-	var results, remarks [][]any
+	var results, remarks [][]driver.Value
 	for _, e := range estimates {
 		for _, r := range resultRows(e) {
-			results = append(results, []any{run.RunID, run.ReportDate, e.ID, e.Unit, e.Scope, r.estimand,
+			results = append(results, []driver.Value{run.RunID, date, e.ID, e.Unit, e.Scope, r.estimand,
 				number(e.Control), number(e.Treatment), number(r.Estimate), number(r.Lo), number(r.Hi),
-				number(r.p), number(r.pAdjusted), e.Pairs, e.Models, e.Verdict})
+				number(r.p), number(r.pAdjusted), int32(e.Pairs), int32(e.Models), e.Verdict})
 		}
 	}
 	for _, d := range append(windowDiagnostics(run), diagnostics...) {
-		remarks = append(remarks, []any{run.RunID, run.ReportDate, d.Name, d.Scope, number(d.Value), d.Text})
+		remarks = append(remarks, []driver.Value{run.RunID, date, d.Name, d.Scope, number(d.Value), d.Text})
 	}
-	if err := insertRows(ctx, tx, "results", results); err != nil {
+	if err := appendRows(conn, "results", results); err != nil {
 		return err
 	}
-	return insertRows(ctx, tx, "diagnostics", remarks)
+	return appendRows(conn, "diagnostics", remarks)
 }
 
 // Names of the diagnostics that keep the window of a saved run, as text in RFC 3339, for the views.
@@ -109,17 +117,22 @@ func windowDiagnostics(run RunRecord) []Diagnostic {
 	return all
 }
 
-// rowsPerInsert balances the cost of a statement against that of parsing a long one.
-const rowsPerInsert = 64
-
-// insertRows inserts rows of one width, whose second value is a report date, many to a statement.
-func insertRows(ctx context.Context, tx *sql.Tx, table string, rows [][]any) error {
-	for chunk := range slices.Chunk(rows, rowsPerInsert) {
-		row := "(?, CAST(? AS DATE)" + strings.Repeat(", ?", len(chunk[0])-2) + ")"
-		statement := "INSERT INTO " + table + " VALUES " + row + strings.Repeat(", "+row, len(chunk)-1)
-		if _, err := tx.ExecContext(ctx, statement, slices.Concat(chunk...)...); err != nil {
-			return fmt.Errorf("%s: %w", table, err)
+// appendRows appends rows to a table, in the transaction that runs on the connection.
+func appendRows(conn *sql.Conn, table string, rows [][]driver.Value) error {
+	err := conn.Raw(func(driverConn any) error {
+		appender, err := duckdb.NewAppenderFromConn(driverConn.(driver.Conn), "", table)
+		if err != nil {
+			return err
 		}
+		for _, row := range rows {
+			if err := appender.AppendRow(row...); err != nil {
+				return errors.Join(err, appender.Close())
+			}
+		}
+		return appender.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", table, err)
 	}
 	return nil
 }

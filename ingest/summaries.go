@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,8 +84,7 @@ func (s *Summaries) makeCells(ctx context.Context) error {
 	if _, err := s.conn.ExecContext(ctx, "CREATE TEMP TABLE cells (model VARCHAR, block_id VARCHAR, cell INTEGER)"); err != nil {
 		return err
 	}
-	var values []string
-	var args []any
+	var cells [][]driver.Value
 	for i, model := range models {
 		for _, b := range s.columns.plan.ForModel(model) {
 			column, ok := s.columns.column[blockKey{b.Model, b.ID}]
@@ -94,15 +94,10 @@ func (s *Summaries) makeCells(ctx context.Context) error {
 			if s.window.PooledModels {
 				i = 0
 			}
-			values = append(values, "(?, ?, ?)")
-			args = append(args, model, b.ID, i*s.width()+column)
+			cells = append(cells, []driver.Value{model, b.ID, int32(i*s.width() + column)})
 		}
 	}
-	if len(values) == 0 {
-		return nil
-	}
-	_, err = s.conn.ExecContext(ctx, "INSERT INTO cells VALUES "+strings.Join(values, ", "), args...)
-	return err
+	return appendRows(s.conn, "cells", cells)
 }
 
 // from joins the kept rows with their cells.

@@ -38,8 +38,12 @@ type share struct {
 // arithmetic tells whether levels are weighted means, rather than geometric ones.
 func (k Kind) arithmetic() bool { return k == Event || k == Mean }
 
-// mean returns the weighted mean of what models have under some draws, NaN without models.
+// mean returns the weighted mean of what models have under some draws, NaN without models. It is not to be written to: that
+// of one model is the model's own.
 func mean(shares []share, draws int, of func(model int) []float64) []float64 {
+	if len(shares) == 1 && shares[0].weight == 1 {
+		return of(shares[0].model)
+	}
 	out := make([]float64, draws)
 	for _, s := range shares {
 		for d, v := range of(s.model) {
@@ -59,8 +63,8 @@ func (b blend) levelsOf(models []levels, role, lo, hi int) []float64 {
 	if b.kind.arithmetic() {
 		return mean(b.levels, hi-lo, func(m int) []float64 { return models[m].raw[role][lo:hi] })
 	}
-	out := mean(b.levels, hi-lo, func(m int) []float64 { return models[m].log[role][lo:hi] })
-	for d, log := range out {
+	out := make([]float64, hi-lo)
+	for d, log := range mean(b.levels, hi-lo, func(m int) []float64 { return models[m].log[role][lo:hi] }) {
 		out[d] = math.Exp(log)
 	}
 	return out
@@ -76,14 +80,18 @@ func (b blend) effects(models []levels, draws int) effects {
 	logs := func(role int) []float64 {
 		return mean(b.ratios, draws, func(m int) []float64 { return models[m].log[role] })
 	}
-	e := effects{log: logs(1), absolute: b.levelsOf(models, 1, 0, draws)}
-	for d, control := range logs(0) {
-		e.log[d] -= control
+	return effects{
+		log:      differences(logs(1), logs(0)),
+		absolute: differences(b.levelsOf(models, 1, 0, draws), b.levelsOf(models, 0, 0, draws)),
 	}
-	for d, control := range b.levelsOf(models, 0, 0, draws) {
-		e.absolute[d] -= control
+}
+
+func differences(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i, v := range a {
+		out[i] = v - b[i]
 	}
-	return e
+	return out
 }
 
 // single is the blend of one model alone.

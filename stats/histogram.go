@@ -19,7 +19,7 @@ type histogram struct {
 }
 
 // checkpointEvery is the number of value counts between two stored prefixes of a bin.
-const checkpointEvery = 32
+const checkpointEvery = 16
 
 // binValues holds the exact values of one bin.
 type binValues struct {
@@ -137,16 +137,20 @@ func (r *drawRows) upTo(bin, draw int) uint64 {
 	return r.sums[bin].weigh(r.set.packed[r.role].of(draw))
 }
 
-// locate finds the bin of a draw's quantile. near is a bin to start from, such as the point's.
-func (r *drawRows) locate(draw, perMille, near int) place {
+// all returns all rows of a draw.
+func (r *drawRows) all(draw int) uint64 {
 	if len(r.bins) == 0 {
-		return place{bin: -1}
+		return 0
 	}
-	below := func(b int) uint64 { return r.upTo(b, draw) }
-	total := below(len(r.bins) - 1)
+	return r.upTo(len(r.bins)-1, draw)
+}
+
+// locate finds the bin of the quantile of a draw with total rows. near is a bin to start from, such as the point's.
+func (r *drawRows) locate(draw int, total uint64, perMille, near int) place {
 	if total == 0 {
 		return place{bin: -1}
 	}
+	below := func(b int) uint64 { return r.upTo(b, draw) }
 	k := rank(perMille, total)
 	// The distance from near, measured in rows without weights, tells about where the quantile is.
 	rows := r.rowsOf(r.set, r.role)
@@ -282,18 +286,29 @@ type quantileCell struct {
 	located  [numSets][2][]place // by set, role and draw
 }
 
-// locateAll finds the bin of every draw's quantile.
-func (c *quantileCell) locateAll(sets []*drawSet) {
-	near := [2]int{len(c.bins) / 2, len(c.bins) / 2}
+// locateAll finds the bin of every draw's quantile, for quantiles of one histogram.
+func locateAll(cells []*quantileCell, sets []*drawSet) {
+	h := cells[0].histogram
+	near := make([][2]int, len(cells))
+	for q := range near {
+		near[q] = [2]int{len(h.bins) / 2, len(h.bins) / 2}
+	}
 	for _, set := range sets { // the point comes first
 		for role := range 2 {
-			places, rows := make([]place, set.n), c.drawRows(set, role)
-			for d := range places {
-				places[d] = rows.locate(d, c.perMille, near[role])
+			for _, c := range cells {
+				c.located[set.id][role] = make([]place, set.n)
 			}
-			c.located[set.id][role] = places
+			rows := h.drawRows(set, role)
+			for d := range set.n {
+				total := rows.all(d)
+				for q, c := range cells {
+					c.located[set.id][role][d] = rows.locate(d, total, c.perMille, near[q][role])
+				}
+			}
 			if set.id == setPoint {
-				near[role] = max(0, int(places[0].bin))
+				for q, c := range cells {
+					near[q][role] = max(0, int(c.located[setPoint][role][0].bin))
+				}
 			}
 		}
 	}

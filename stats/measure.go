@@ -105,21 +105,21 @@ func (a *analysis) quantiles(ctx context.Context, quantity string, counts []Bin,
 		return nil, err
 	}
 	found := make([]measured, len(perMilles))
-	var cells []*quantileCell
+	cells := make([][]*quantileCell, len(hs)) // by model
 	for q, perMille := range perMilles {
-		for _, h := range hs {
+		for i, h := range hs {
 			c := &quantileCell{histogram: h, perMille: perMille}
-			cells = append(cells, c)
+			cells[i] = append(cells[i], c)
 			found[q].cells, found[q].supports = append(found[q].cells, c), append(found[q].supports, &h.support)
 		}
 	}
-	if err := parallel(ctx, a.opts.Threads, len(cells), func(i int) { cells[i].locateAll(a.setsOf(i % len(hs))) }); err != nil {
+	if err := parallel(ctx, a.opts.Threads, len(cells), func(i int) { locateAll(cells[i], a.setsOf(i)) }); err != nil {
 		return nil, err
 	}
 	var touched []ModelBin
 	for i := range hs {
-		for q := range perMilles {
-			cells[q*len(hs)+i].touch()
+		for _, c := range cells[i] {
+			c.touch()
 		}
 		for b, v := range hs[i].inside {
 			if v != nil {

@@ -43,41 +43,46 @@ func sortByValue(entries []Value) {
 	}
 }
 
-// sortFloats sorts numbers, none of which is NaN, by the digits of their bits: positive ones order as integers do,
-// negative ones the other way round.
+// sortFloats sorts numbers, none of which is NaN. Replicates crowd evenly enough that a place between the lowest and the
+// highest is a bucket for one or two of them.
 func sortFloats(values []float64) {
-	if len(values) < radixSize {
+	n := len(values)
+	if n < manyNumbers {
 		slices.Sort(values)
 		return
 	}
-	const digits = (64 + radixBits - 1) / radixBits
-	var next [digits][radixSize]int
-	from, to := make([]uint64, len(values)), make([]uint64, len(values))
-	for i, v := range values {
-		key := math.Float64bits(v)
-		key ^= uint64(int64(key)>>63) | 1<<63
-		from[i] = key
-		for d := range next {
-			next[d][key>>(d*radixBits)&(radixSize-1)]++
-		}
+	lo, hi := values[0], values[0]
+	for _, v := range values {
+		lo, hi = min(lo, v), max(hi, v)
 	}
-	for d := range next {
-		shift, start, places := d*radixBits, 0, &next[d]
-		if places[from[0]>>shift&(radixSize-1)] == len(from) {
-			continue // all alike
-		}
-		for i, n := range places {
-			places[i], start = start, start+n
-		}
-		for _, key := range from {
-			place := &places[key>>shift&(radixSize-1)]
-			to[*place] = key
-			*place++
-		}
-		from, to = to, from
+	scale := float64(n-1) / (hi - lo)
+	if !(hi-lo <= math.MaxFloat64) || math.IsInf(scale, 0) { // infinite ones, or all alike
+		slices.Sort(values)
+		return
 	}
-	for i, key := range from {
-		key ^= uint64(^int64(key)>>63) | 1<<63
-		values[i] = math.Float64frombits(key)
+	bucket := func(v float64) int { return int((v - lo) * scale) }
+	ends := make([]int32, n+1)
+	for _, v := range values {
+		ends[bucket(v)+1]++
 	}
+	for b := range n {
+		ends[b+1] += ends[b]
+	}
+	sorted := make([]float64, n)
+	for _, v := range values {
+		end := &ends[bucket(v)]
+		sorted[*end] = v
+		*end++
+	}
+	start := int32(0)
+	for _, end := range ends[:n] {
+		if end > start+1 {
+			slices.Sort(sorted[start:end])
+		}
+		start = end
+	}
+	copy(values, sorted)
 }
+
+// manyNumbers is how many numbers buckets pay for.
+const manyNumbers = 512

@@ -30,17 +30,19 @@ func TestSortByValue(t *testing.T) {
 	})
 }
 
-// TestSortFloats: the same as a comparing sort, over short and long lists, ties, both signs and both infinities.
+// TestSortFloats: the same as a comparing sort, over short and long lists, ties, both signs, outliers and infinities.
 func TestSortFloats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{0, 1, 100, radixSize, 5000}).Draw(t, "n")
 		digits := rapid.IntRange(1, 53).Draw(t, "digits")
+		spread := rapid.Uint64Range(1, 200).Draw(t, "spread")
+		infinite := rapid.Bool().Draw(t, "infinite")
 		state := rapid.Uint64().Draw(t, "seed")
 		values := make([]float64, n)
 		for i := range values {
 			state = mix(state)
-			values[i] = math.Ldexp(float64(int64(state)>>(64-digits)), int(state%200)-100)
-			if state%64 == 0 {
+			values[i] = math.Ldexp(float64(int64(state)>>(64-digits)), int(state%spread))
+			if infinite && state%64 == 0 {
 				values[i] = math.Inf(1 - int(state>>62))
 			}
 		}
