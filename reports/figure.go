@@ -43,7 +43,7 @@ func fontOf(size float64, weight font.Weight) plotfont.Font {
 
 // lettering returns a text style.
 func lettering(size float64, c color.Color, x draw.XAlignment, y draw.YAlignment) plottext.Style {
-	return plottext.Style{Color: c, Font: fontOf(size, font.WeightNormal), XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
+	return plottext.Style{Color: c, Font: fontOf(size, font.WeightNormal), XAlign: x, YAlign: y, Handler: textHandler()}
 }
 
 // newPlot returns an empty plot in the report's style: sans-serif, opaque white, thin axes.
@@ -55,6 +55,7 @@ func newPlot() *plot.Plot {
 		axis.Label.TextStyle.Color = faint
 		axis.Tick.Label.Font = fontOf(9, font.WeightNormal)
 		axis.Tick.Label.Color = ink
+		axis.Label.TextStyle.Handler, axis.Tick.Label.Handler = textHandler(), textHandler()
 		axis.LineStyle = line(faint, 0.5)
 		axis.Tick.LineStyle = line(faint, 0.5)
 		axis.Tick.Length = 3

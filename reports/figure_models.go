@@ -74,6 +74,7 @@ func drawModels(c draw.Canvas, doc Document, rows rowIndex, models []string, mea
 		beside(c, label, vg.Point{X: left - 8, Y: level(i)}, clip(clean(model), 40))
 	}
 	seen := []effectLine{}
+	free := c.Min.X // where the next label of an axis may begin, also beside the panel before
 	for k, m := range measures {
 		x0 := left + vg.Length(k)*(width+gap)
 		var effects []stats.Effect
@@ -87,12 +88,11 @@ func drawModels(c draw.Canvas, doc Document, rows rowIndex, models []string, mea
 		caption.Font.Weight = font.WeightBold
 		c.FillText(caption, vg.Point{X: x0, Y: high + 4}, clipTo(caption.Width, m.Title, width+gap-4))
 		tick := lettering(7.5, ink, draw.XCenter, draw.YTop)
-		free := x0 - width // where the next label may begin
 		for _, t := range (percentTicks{2}).Ticks(lo, hi) {
 			c.StrokeLine2(line(rule, 0.5), x(t.Value), low, x(t.Value), high)
 			if half := tick.Width(t.Label) / 2; x(t.Value)-half > free {
 				c.FillText(tick, vg.Point{X: x(t.Value), Y: low - 3}, t.Label)
-				free = x(t.Value) + half + 3
+				free = x(t.Value) + half + 5
 			}
 		}
 		c.StrokeLine2(line(faint, 0.5), x0, low, x0+width, low)

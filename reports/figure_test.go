@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
+	"image"
 	"image/color"
 	"image/png"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	plotfont "gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
@@ -91,11 +94,63 @@ func TestNothingIsCut(t *testing.T) {
 					}
 					face := plotfont.DefaultCache.Lookup(a.Font, a.Size)
 					left, right := a.Point.X, a.Point.X+face.Width(a.String)
+					if wide := letters(a.String) - utf8.RuneCountInString(a.String); wide > 0 { // a viewer's font has squares
+						right = left + face.Width(withoutWide(a.String)) + vg.Length(wide)*a.Size
+					}
 					if left < 0 || right > vg.Length(f.width) || a.Point.Y < 0 || a.Point.Y+a.Size*.8 > vg.Length(f.height) {
 						t.Errorf("%s, %s: %q from (%.0f, %.0f) to %.0f leaves the canvas of %.0f × %.0f", state, f.name, a.String, left, a.Point.Y, right, f.width, f.height)
 					}
 				}
 			}
+		}
+	}
+}
+
+func withoutWide(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isWide(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Names of models and arms in scripts that the embedded fonts lack stand beside their rows as others do, and are not cut.
+func TestWideNamesHaveTheirRoom(t *testing.T) {
+	doc := withSeries(normalDocument())
+	for i := range doc.Metrics {
+		if model, ok := strings.CutPrefix(doc.Metrics[i].Scope, scopeModelPrefix); ok {
+			doc.Metrics[i].Scope = scopeModelPrefix + "模型/" + model[strings.LastIndexByte(model, '/')+1:]
+		}
+	}
+	found := false
+	for _, f := range figures(compose(doc).blocks) {
+		if f.name != "models" {
+			continue
+		}
+		var rec recorder.Canvas
+		f.draw(draw.NewCanvas(&rec, vg.Length(f.width), vg.Length(f.height)))
+		ends := map[string]bool{}
+		for _, action := range rec.Actions {
+			if a, ok := action.(*recorder.FillString); ok && strings.HasPrefix(a.String, "模型/") {
+				face := plotfont.DefaultCache.Lookup(a.Font, a.Size)
+				ends[fmt.Sprintf("%.1f", a.Point.X+face.Width(withoutWide(a.String))+2*a.Size)] = true
+				found = true
+			}
+		}
+		if len(ends) != 1 {
+			t.Errorf("right-aligned names end at %v", ends)
+		}
+		if _, err := f.png(); err != nil {
+			t.Errorf("as PNG: %v", err)
+		}
+	}
+	if !found {
+		t.Error("no wide name is drawn")
+	}
+	for s, want := range map[string]string{"日本語モデル": "日…ル", "abcdefgh": "abc…gh", "日本": "日本", "ab日本cd": "ab…cd"} {
+		if got := clip(s, 6); got != want || letters(got) > 6 {
+			t.Errorf("clip(%s, 6) = %s, want %s", s, got, want)
 		}
 	}
 }
@@ -128,8 +183,9 @@ func TestFiguresAreXML(t *testing.T) {
 	}
 }
 
+// TestPNGIsOpaque decodes every figure: 1600 pixels wide, as high as its SVG, nowhere transparent, on white, and not empty.
 func TestPNGIsOpaque(t *testing.T) {
-	for _, f := range figures(compose(normalDocument()).blocks)[:1] {
+	for _, f := range figures(compose(withNights(withSeries(normalDocument()))).blocks) {
 		b, err := f.png()
 		if err != nil {
 			t.Fatal(err)
@@ -138,12 +194,52 @@ func TestPNGIsOpaque(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := img.Bounds().Dx(), 1600; got != want {
-			t.Errorf("%s: %d pixels wide, want %d", f.name, got, want)
+		size := img.Bounds()
+		if got, want := size.Max, (image.Point{1600, int(math.Round(f.height * pngDPI / 72))}); got.X != want.X || got.Y < want.Y-1 || got.Y > want.Y+1 {
+			t.Errorf("%s: %v pixels, want %v", f.name, got, want)
 		}
-		for _, at := range [][2]int{{0, 0}, {img.Bounds().Dx() - 1, img.Bounds().Dy() - 1}} {
+		drawn := 0
+		for y := range size.Max.Y {
+			for x := range size.Max.X {
+				switch c := color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA); {
+				case c.A != 0xff:
+					t.Fatalf("%s: transparent at %d, %d", f.name, x, y)
+				case c != paper:
+					drawn++
+				}
+			}
+		}
+		if share := float64(drawn) / float64(size.Dx()*size.Dy()); share < 0.005 || share > 0.6 {
+			t.Errorf("%s: %.1f%% of it is drawn on", f.name, 100*share)
+		}
+		for _, at := range [][2]int{{0, 0}, {size.Dx() - 1, size.Dy() - 1}} {
 			if c := color.NRGBAModel.Convert(img.At(at[0], at[1])); c != paper {
 				t.Errorf("%s: corner %v is %v, want white", f.name, at, c)
+			}
+		}
+	}
+}
+
+// TestLabelsOfPanelsStayApart: the labels of neighbouring axes in the figure of models do not touch.
+func TestLabelsOfPanelsStayApart(t *testing.T) {
+	for state, doc := range allStates() {
+		for _, f := range figures(compose(doc).blocks) {
+			if f.name != "models" {
+				continue
+			}
+			var rec recorder.Canvas
+			f.draw(draw.NewCanvas(&rec, vg.Length(f.width), vg.Length(f.height)))
+			last := map[vg.Length]vg.Length{} // where the label before ends, by height
+			for _, action := range rec.Actions {
+				a, ok := action.(*recorder.FillString)
+				if !ok || !strings.HasSuffix(a.String, "%") {
+					continue
+				}
+				if end, ok := last[a.Point.Y]; ok && a.Point.X < end+3 {
+					t.Errorf("%s: %q begins at %.1f, the label before ends at %.1f", state, a.String, a.Point.X, end)
+				}
+				face := plotfont.DefaultCache.Lookup(a.Font, a.Size)
+				last[a.Point.Y] = a.Point.X + face.Width(a.String)
 			}
 		}
 	}

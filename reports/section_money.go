@@ -80,8 +80,12 @@ func drawCostSpeed(c draw.Canvas, points []speedPoint, overall speedPoint) {
 	p.X.Tick.Marker, p.Y.Tick.Marker = percentTicks{4}, percentTicks{3}
 	p.X.Padding, p.Y.Padding = 0, 0
 	p.X.Label.Text, p.Y.Label.Text = "Cost per 1K requests", "Throughput p50"
-	model := mark{"one model", draw.GlyphStyle{Color: blue, Radius: 3, Shape: draw.CircleGlyph{}}}
-	all := mark{"all models, with intervals", draw.GlyphStyle{Color: red, Radius: 4.5, Shape: draw.BoxGlyph{}}}
+	oneModel := "one model"
+	if len(points) <= manyModels {
+		oneModel += ", with its intervals"
+	}
+	model := mark{oneModel, draw.GlyphStyle{Color: blue, Radius: 3, Shape: draw.CircleGlyph{}}}
+	all := mark{"all models together", draw.GlyphStyle{Color: red, Radius: 4.5, Shape: draw.BoxGlyph{}}}
 	p.Add(plotFunc(func(c draw.Canvas, p *plot.Plot) {
 		gridlines(c, p)
 		x, y := p.Transforms(&c)

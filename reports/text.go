@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -121,13 +122,26 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// clip cuts the middle of a string that is longer than n runes.
+// clip cuts the middle of a string that is wider than n letters.
 func clip(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
+	if letters(s) <= n {
 		return s
 	}
-	head := (n - 1) * 2 / 3
-	tail := n - 1 - head
+	r := []rune(s)
+	room := (n - 1) * 2 / 3
+	head := fitting(r, room)
+	slices.Reverse(r)
+	tail := fitting(r, n-1-room)
+	slices.Reverse(r)
 	return string(r[:head]) + "…" + string(r[len(r)-tail:])
+}
+
+// fitting is how many of the first runes fit into so many letters.
+func fitting(runes []rune, room int) int {
+	for i, r := range runes {
+		if room -= letters(string(r)); room < 0 {
+			return i
+		}
+	}
+	return len(runes)
 }
