@@ -37,6 +37,7 @@ type DriveConfig struct {
 	Seed        uint64                  // of every random stream
 	Threads     int                     // ≤ 0: all processors; never changes a result
 	Models      []string                // only these models of the scenario, with unchanged flow; empty: all
+	Shard       Shard                   // only this share of the models; zero: all
 	Replay      []workload.Recorded     // requests to replay instead of the scenario's workload; nil: none
 	Progress    func(done, total int64) // requests so far and expected, from any goroutine, about once per virtual hour of a model; may be nil
 }

@@ -81,7 +81,7 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 	if cfg.LogRequests > 0 {
 		s.logShare = min(1, float64(cfg.LogRequests)/s.expected())
 	}
-	return s, nil
+	return s, s.keepShard(cfg.Shard)
 }
 
 // pickModels takes the models with the most endpoints and lists what is left out.

@@ -38,6 +38,9 @@ func (p *process) analyzeCommand() command {
 				return err
 			}
 			return p.inOutput(ctx, "analyze", &s, c, func(ctx context.Context, j *job) error {
+				if c.inWarehouse() {
+					return j.analyzeWarehouse(ctx, &s, commandLine("run", fs))
+				}
 				store, err := openFilled(ctx, j.out.database(), c.storeOptions())
 				if err != nil {
 					return err
@@ -118,7 +121,11 @@ func (j *job) schedule(ctx context.Context, store *ingest.Store) (experiment.Pla
 	if j.config.scheduleKind() != reports.ScheduleLabels {
 		return j.config.plan()
 	}
-	plan, labels, err := store.PlanFromLabels(ctx, j.config.design(), j.config.arms())
+	return j.labelled(store.PlanFromLabels(ctx, j.config.design(), j.config.arms()))
+}
+
+// labelled checks a schedule that was made from labels.
+func (j *job) labelled(plan experiment.Plan, labels ingest.LabelReport, err error) (experiment.Plan, error) {
 	if err != nil {
 		return experiment.Plan{}, usageError(`name the schedule that ran in design.schedule, or say "drawn" when this program's own plan ran`,
 			"%s: %w", j.config.file.place("design"), err)

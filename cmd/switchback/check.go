@@ -138,8 +138,15 @@ func (p *problems) logs(c *config, formats []string) {
 	if c.Market != nil {
 		p.add("market", "an experiment reads logs or simulates", "stands beside [logs]")
 	}
-	if len(c.Logs.Files) == 0 || slices.Contains(c.Logs.Files, "") {
+	if c.Logs.Warehouse != "" {
+		p.warehouse(c.Logs)
+	} else if len(c.Logs.Files) == 0 || slices.Contains(c.Logs.Files, "") {
 		p.add("logs.files", `such as files = ["logs/*.jsonl.gz"]`, "names no file")
+	}
+	for _, key := range warehouseKeys() {
+		if c.Logs.Warehouse == "" && p.file.defines("logs."+key) {
+			p.add("logs."+key, "name the warehouse in logs.warehouse", "is for rows that lie in a warehouse")
+		}
 	}
 	p.oneOf("logs.format", c.Logs.Format, formats)
 	if c.Logs.CostUnit != "" {

@@ -57,6 +57,16 @@ type logsConfig struct {
 	MaxRejects string   `toml:"max_rejects"` // unreadable lines before the result counts as incomplete: a share such as "0.1%", or a count
 	CostUnit   string   `toml:"cost_unit"`   // of costs in formats whose exports differ: usd or cents; "" is cents, with a warning
 	Prices     string   `toml:"prices"`      // price list for costs that a log does not state, relative to the configuration's folder; "" is the embedded one
+
+	Warehouse string            `toml:"warehouse,omitempty"`  // instead of files: where the rows lie, as clickhouse://host:port/database?secure=true; TLS is on unless every host is a loopback address; user and password are SWITCHBACK_WAREHOUSE_USER and SWITCHBACK_WAREHOUSE_PASSWORD
+	Table     string            `toml:"table,omitempty"`      // of the warehouse, with its database when it is another one
+	Map       string            `toml:"map,omitempty"`        // ready mapping of the table's columns: langfuse (observations) or helicone (request_response_rmt)
+	Columns   map[string]string `toml:"columns,omitempty"`    // of the log by name, each an SQL expression of a row of the table; laid over map; "" takes one back; what is not there is unknown; version tells which of several rows of a record is the latest
+	Day       string            `toml:"day,omitempty"`        // SQL expression of a row's Date, when the table is partitioned by something else than ts
+	TSUnit    string            `toml:"ts_unit,omitempty"`    // of a ts that is a whole number: s, ms, us or ns since 1970
+	Dedupe    string            `toml:"dedupe,omitempty"`     // on (the default): of several rows of a record one is taken; off: the table has none
+	MaxTime   time.Duration     `toml:"max_time,omitzero"`    // of one query to the warehouse; 0 is ten minutes
+	MaxMemory string            `toml:"max_memory,omitempty"` // of one query on each server, such as "8GiB"; "" leaves it to the servers
 }
 
 type workloadConfig struct {
@@ -326,7 +336,7 @@ func configKeys() []string { return keysOf(reflect.TypeFor[config](), "") }
 func keysOf(t reflect.Type, prefix string) []string {
 	var keys []string
 	for field := range t.Fields() {
-		name := field.Tag.Get("toml")
+		name := keyOf(field)
 		if name == "" {
 			continue
 		}
@@ -340,6 +350,12 @@ func keysOf(t reflect.Type, prefix string) []string {
 		}
 	}
 	return keys
+}
+
+// keyOf is the name of a field in the file, "" for one that has none.
+func keyOf(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
+	return name
 }
 
 // lineOf finds the line (from 1) on which a dotted key is set, or 0. It knows [table] headers and dotted keys.

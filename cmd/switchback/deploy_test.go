@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"switchback/experiment"
 )
 
 // The ready files of deploy: that they can be read, and that they treat every exit code as the table says.
@@ -127,6 +129,111 @@ func TestKubernetesCronJob(t *testing.T) {
 	checkCommandLine(t, "switchback "+strings.Join(container.Args, " "))
 	for _, e := range container.Env {
 		checkEnvironment(t, e.Name+"="+e.Value)
+	}
+}
+
+// indexedJob is what the test looks at of a Kubernetes Indexed Job.
+type indexedJob struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Spec       struct {
+		CompletionMode   string `yaml:"completionMode"`
+		Completions      int
+		Parallelism      int
+		BackoffPerIndex  int `yaml:"backoffLimitPerIndex"`
+		PodFailurePolicy struct {
+			Rules []struct {
+				Action      string
+				OnExitCodes *struct{ Values []int } `yaml:"onExitCodes"`
+			}
+		} `yaml:"podFailurePolicy"`
+		Template struct {
+			Spec struct {
+				RestartPolicy string `yaml:"restartPolicy"`
+				Containers    []struct {
+					Name string
+					Args []string
+					Env  []struct {
+						Name, Value string
+						ValueFrom   struct {
+							FieldRef struct {
+								FieldPath string `yaml:"fieldPath"`
+							} `yaml:"fieldRef"`
+						} `yaml:"valueFrom"`
+					}
+				}
+			}
+		}
+	}
+}
+
+// Every index of the job is a share that drive takes, and their number is that of the shares.
+func TestKubernetesIndexedJob(t *testing.T) {
+	var job indexedJob
+	if err := yaml.Unmarshal([]byte(deployed(t, "kubernetes/drive.yaml")), &job); err != nil {
+		t.Fatal(err)
+	}
+	spec := job.Spec
+	if job.APIVersion != "batch/v1" || job.Kind != "Job" || spec.CompletionMode != "Indexed" || spec.Parallelism != spec.Completions || spec.BackoffPerIndex < 1 {
+		t.Errorf("the job is %s %s, %s, %d at once of %d", job.APIVersion, job.Kind, spec.CompletionMode, spec.Parallelism, spec.Completions)
+	}
+	if spec.Template.Spec.RestartPolicy != "Never" {
+		t.Error("a pod failure policy needs restartPolicy Never")
+	}
+	for _, rule := range spec.PodFailurePolicy.Rules {
+		if rule.OnExitCodes != nil && (rule.Action != "FailJob" || !slices.Equal(rule.OnExitCodes.Values, []int{exitUsage})) {
+			t.Errorf("rule %+v on %v", rule, rule.OnExitCodes.Values)
+		}
+	}
+	container := spec.Template.Spec.Containers[0]
+	checkCommandLine(t, "switchback "+strings.Join(container.Args, " "))
+	shares, defined := 0, map[string]string{}
+	for _, e := range container.Env {
+		defined[e.Name] = e.ValueFrom.FieldRef.FieldPath
+		if e.Name == envName("shard") {
+			for index := range spec.Completions {
+				share, err := parseShard(strings.Replace(e.Value, "$(INDEX)", strconv.Itoa(index), 1))
+				if err != nil || share.Of != spec.Completions {
+					t.Errorf("index %d: share %s of %d, %v", index, share, spec.Completions, err)
+				}
+				shares++
+			}
+		}
+		checkEnvironment(t, e.Name+"="+e.Value)
+	}
+	if shares != spec.Completions || defined["INDEX"] != "metadata.annotations['batch.kubernetes.io/job-completion-index']" {
+		t.Errorf("%d shares; the index is %q", shares, defined["INDEX"])
+	}
+}
+
+// Every task of the array is a share that drive takes. The script runs with a stand-in for the program.
+func TestSlurmArray(t *testing.T) {
+	script := deployed(t, "slurm/drive.sbatch")
+	array := regexp.MustCompile(`(?m)^#SBATCH --array=0-(\d+)$`).FindStringSubmatch(script)
+	if array == nil {
+		t.Fatal("no array from 0 on")
+	}
+	last, err := strconv.Atoi(array[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "switchback"), []byte("#!/bin/sh\necho switchback \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for task := 0; task <= last; task++ {
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "SLURM_ARRAY_TASK_ID=" + strconv.Itoa(task)}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		line := strings.TrimSpace(string(out))
+		checkCommandLine(t, line)
+		_, text, _ := strings.Cut(line, "--shard ")
+		if share, err := parseShard(text); err != nil || share != (experiment.Shard{Number: task, Of: last + 1}) {
+			t.Errorf("task %d: %q, %v", task, line, err)
+		}
 	}
 }
 

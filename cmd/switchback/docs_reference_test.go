@@ -117,13 +117,13 @@ func configurationTables(t *testing.T) string {
 	top := [][]string{{"key", "type", "default", "meaning"}}
 	whole := reflect.ValueOf(c)
 	for field, value := range whole.Fields() {
-		if key := field.Tag.Get("toml"); key != "" && !tableOf(value).IsValid() {
+		if key := keyOf(field); key != "" && !tableOf(value).IsValid() {
 			top = append(top, keyRow(t, "config", field, value, meanings))
 		}
 	}
 	b.WriteString("### Top level\n\n" + markdownTable(top))
 	for field, value := range whole.Fields() {
-		key, table := field.Tag.Get("toml"), tableOf(value)
+		key, table := keyOf(field), tableOf(value)
 		if key == "" || !table.IsValid() {
 			continue
 		}
@@ -155,7 +155,7 @@ func keyRow(t *testing.T, owner string, field reflect.StructField, v reflect.Val
 		t.Errorf("config.go: %s.%s has no comment", owner, field.Name)
 	}
 	typ, value := keyType(t, v)
-	return []string{"`" + field.Tag.Get("toml") + "`", typ, value, meaning}
+	return []string{"`" + keyOf(field) + "`", typ, value, meaning}
 }
 
 // keyType names the type of a key as people write it, and its default.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -25,6 +26,7 @@ type driveSettings struct {
 	write  string
 	format string
 	world  string
+	shard  string
 }
 
 // Formats of the request log that drive writes: containers of the canonical format. Those of gateways come beside them.
@@ -47,6 +49,7 @@ func (p *process) driveCommand() command {
 	fs.StringVar(&s.write, "write", "", "`folder` that the request log and its plan.csv are written to; required")
 	fs.StringVar(&s.format, "format", formatParquet, "parquet, jsonl, csv or arrow, which are canonical and hold everything, or the log of a gateway, a `name`: "+strings.Join(ingest.WritableFormats(), ", "))
 	fs.StringVar(&s.world, "world", experiment.WorldSwitchback, "who routes, a `word`: switchback (the plan's blocks decide the arm), ab or ab-request (a hash of the conversation or the request), control or treatment (one arm routes everything)")
+	fs.StringVar(&s.shard, "shard", "", "drive only share `K/N` of the models, K from 0 to N-1; the logs of all N shares together are that of the whole")
 	s.configFlag(fs)
 	s.simulationFlags(fs)
 	s.limitFlags(fs)
@@ -59,7 +62,7 @@ func (p *process) driveCommand() command {
 			"Rows come model by model; parquet is sorted by time. Every --world has the same arrivals, token lengths and incidents:\n" +
 			"control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs are named after the world\n" +
 			"and have no plan.csv, for no schedule decided their arms.",
-		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --format openrouter-generation\n  switchback drive --write logs --world control",
+		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --format openrouter-generation\n  switchback drive --write logs --world control\n  switchback drive --write logs --shard 0/4",
 		args:    cobra.NoArgs,
 		flags:   fs,
 		run: func(ctx context.Context, _ []string) error {
@@ -67,6 +70,10 @@ func (p *process) driveCommand() command {
 				return err
 			}
 			if err := checkWords("world", s.world, experiment.Worlds()); err != nil {
+				return err
+			}
+			shard, err := parseShard(s.shard)
+			if err != nil {
 				return err
 			}
 			if s.write == "" {
@@ -82,12 +89,12 @@ func (p *process) driveCommand() command {
 			if !c.simulated() {
 				return usageError("drive runs the built-in router; the logs are there already", "%s: the experiment reads logs", c.file.place("logs"))
 			}
-			return p.drive(ctx, &s, c)
+			return p.drive(ctx, &s, c, shard)
 		},
 	}
 }
 
-func (p *process) drive(ctx context.Context, s *driveSettings, c config) (err error) {
+func (p *process) drive(ctx context.Context, s *driveSettings, c config, shard experiment.Shard) (err error) {
 	plan, err := c.plan()
 	if err != nil {
 		return err
@@ -106,9 +113,9 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config) (err er
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.write, logName(s.world, s.format))
+	path := filepath.Join(s.write, logName(s.world, shard, s.format))
 	shown := j.progress.begin("drive", "requests")
-	summary, err := j.writeLog(ctx, driveOrder{plan: plan, world: s.world, replay: requests}, shown, path, s.format)
+	summary, err := j.writeLog(ctx, driveOrder{plan: plan, world: s.world, shard: shard, replay: requests}, shown, path, s.format)
 	seconds := shown.end()
 	if err != nil {
 		return err
@@ -130,15 +137,33 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config) (err er
 	return nil
 }
 
-// logName names the log of a world; the worlds of one experiment can lie in one folder.
-func logName(world, format string) string {
+// logName names the log of a world and shard; those of one experiment can lie in one folder.
+func logName(world string, shard experiment.Shard, format string) string {
 	if slices.Contains(ingest.WritableFormats(), format) {
 		format += "." + formatJSONL
 	}
-	if world == experiment.WorldSwitchback {
-		return "requests." + format
+	name := "requests"
+	if world != experiment.WorldSwitchback {
+		name += "-" + world
 	}
-	return "requests-" + world + "." + format
+	if shard.Of > 0 {
+		name += fmt.Sprintf("-%d-of-%d", shard.Number, shard.Of)
+	}
+	return name + "." + format
+}
+
+// parseShard reads K/N, K being from 0 to N-1 as Kubernetes and Slurm count; "" is the whole.
+func parseShard(text string) (experiment.Shard, error) {
+	if text == "" {
+		return experiment.Shard{}, nil
+	}
+	k, n, _ := strings.Cut(text, "/")
+	number, err1 := strconv.Atoi(k)
+	of, err2 := strconv.Atoi(n)
+	if err1 != nil || err2 != nil || number < 0 || of < 1 || number >= of {
+		return experiment.Shard{}, usageError("write K/N with K from 0 to N-1, such as 0/4", "--shard: cannot read %q", text)
+	}
+	return experiment.Shard{Number: number, Of: of}, nil
 }
 
 // writeLog drives and writes the rows to path, which appears when it is whole.

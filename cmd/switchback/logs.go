@@ -20,6 +20,9 @@ func (j *job) runLogs(ctx context.Context, s *settings, command string) error {
 			return err
 		}
 	}
+	if j.config.inWarehouse() {
+		return j.runWarehouse(ctx, s, command)
+	}
 	book, err := j.config.priceBook()
 	if err != nil {
 		return err

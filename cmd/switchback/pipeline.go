@@ -19,6 +19,7 @@ import (
 type driveOrder struct {
 	plan   experiment.Plan
 	world  string              // of experiment.Worlds; "" is the switchback one
+	shard  experiment.Shard    // zero: all models
 	replay []workload.Recorded // requests to play instead of the scenario's; nil: none
 }
 
@@ -64,13 +65,15 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 	c := j.config
 	summary, err := experiment.Drive(ctx, experiment.DriveConfig{
 		Plan: order.plan, World: order.world, Replay: order.replay, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: c.Threads,
-		LogRequests: c.Workload.Requests, Models: c.Workload.Models, Progress: s.set,
+		LogRequests: c.Workload.Requests, Models: c.Workload.Models, Shard: order.shard, Progress: s.set,
 	}, emit)
 	switch {
 	case errors.Is(err, workload.ErrNothingToReplay):
 		return summary, usageError("workload.stand_ins names models of the market that stand in for those of the log", "%s: %w", c.file.place("workload.trace"), err)
 	case errors.Is(err, experiment.ErrUnknownModel):
 		return summary, usageError("", "%s: %w", c.file.place("workload.models"), err)
+	case errors.Is(err, experiment.ErrShard):
+		return summary, usageError("take at most as many shards as there are models", "--shard: %w", err)
 	case err != nil:
 		return summary, err
 	}
@@ -93,28 +96,27 @@ type estimates struct {
 }
 
 // estimate labels the rows by the plan, summarises them by block, and estimates every metric.
-func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window) (estimates, error) {
+func (j *job) estimate(ctx context.Context, rows rowSource, plan experiment.Plan, w window) (estimates, error) {
 	e := estimates{plan: plan, window: w}
-	rows := ingest.Window{Since: w.since, Until: w.until, Arms: plan.Arms}
-	if err := refuseEmpty(ctx, store, rows, w); err != nil { // before rows are labelled anew for nothing
+	if err := refuseEmpty(ctx, rows, w); err != nil { // before rows are labelled anew for nothing
 		return e, err
 	}
 	err := j.stage("apply plan", "rows", func(*stage) (int64, error) {
 		var err error
-		e.applied, err = store.ApplyPlanIf(ctx, plan, j.acceptPlan)
+		e.applied, err = rows.apply(ctx, j.acceptPlan)
 		return e.applied.Rows, err
 	})
 	if err != nil {
 		return e, err
 	}
-	pairs, blocks, err := store.Pairs(ctx, rows)
+	pairs, blocks, err := rows.pairs(ctx)
 	if err != nil {
 		return e, err
 	}
 	e.pairs, e.blocks = pairs, blocks
-	var source *ingest.Summaries
+	var source rowSummaries
 	err = j.stage("summarise", "blocks", func(*stage) (int64, error) {
-		source, err = store.Summaries(ctx, rows)
+		source, err = rows.summaries(ctx)
 		return int64(blocks.Blocks), err
 	})
 	if err != nil {
@@ -136,8 +138,8 @@ func (j *job) estimate(ctx context.Context, store *ingest.Store, plan experiment
 }
 
 // refuseEmpty refuses a window without a row.
-func refuseEmpty(ctx context.Context, store *ingest.Store, rows ingest.Window, w window) error {
-	inside, all, err := store.CountInside(ctx, rows)
+func refuseEmpty(ctx context.Context, rows rowSource, w window) error {
+	inside, all, err := rows.inside(ctx)
 	if err != nil || inside > 0 {
 		return err
 	}

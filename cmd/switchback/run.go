@@ -25,6 +25,7 @@ type runSettings struct {
 	settings
 	backfill bool
 	check    bool
+	dryRun   bool
 }
 
 // runCommand is the whole pipeline.
@@ -36,6 +37,7 @@ func (p *process) runCommand() command {
 	s.windowFlags(fs)
 	fs.BoolVar(&s.backfill, "backfill", false, "on logs, report every night from --since to --until, dates that both count (default all so far), in order")
 	fs.BoolVar(&s.check, "check", false, "check configuration, schedule, inputs and output folder, tell every fault, and run nothing")
+	fs.BoolVar(&s.dryRun, "dry-run", false, "on rows in a warehouse, print the SQL that would be asked, ask only for types, and run nothing")
 	s.simulationFlags(fs)
 	s.rejectFlag(fs)
 	s.guardrailFlag(fs)
@@ -46,7 +48,7 @@ func (p *process) runCommand() command {
 		short: "Run the whole pipeline, from the plan to the report",
 		long: "Without --config it runs the built-in experiment, offline: one week, 3-hour blocks in matched pairs, price against\n" +
 			"routing-cost. With [logs] in the configuration it loads a gateway's request logs and reports the window that ends\n" +
-			"with --date. A run whose inputs, configuration and program are those of the report on hand does nothing.\n\n" +
+			"with --date, or has a warehouse summarise them where they are. A run whose inputs, configuration and program are those of the report on hand does nothing.\n\n" +
 			"--backfill makes the reports of many nights, each with a run record of its own. It stops at the first night that\n" +
 			"fails, with its exit code; else it ends with the worst one. Nights that are up to date are skipped.",
 		example: "  switchback run\n  switchback run --requests 500000 --seed 11 --out try\n  switchback run --config router-week.toml --date 2026-11-08\n" +
@@ -60,6 +62,9 @@ func (p *process) runCommand() command {
 			c, err := s.load(fs, knownNames())
 			if err != nil {
 				return err
+			}
+			if s.dryRun {
+				return p.printQuestions(ctx, &s.settings, c)
 			}
 			if s.backfill {
 				return p.backfill(ctx, &s, c, commandLine("run", fs))
@@ -179,21 +184,30 @@ func driveNote(d experiment.DriveSummary) string {
 // conclude estimates from the rows in the store, makes the document, and keeps the run in the store. f holds what is
 // known before.
 func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment.Plan, w window, command string, f facts) (reports.Document, error) {
+	doc, err := j.report(ctx, store, newStoreRows(store, plan, w), plan, w, command, f)
+	if err != nil {
+		return doc, err
+	}
+	return doc, j.save(ctx, store, doc, w)
+}
+
+// report makes the document of rows. store only names DuckDB's version.
+func (j *job) report(ctx context.Context, store *ingest.Store, rows rowSource, plan experiment.Plan, w window, command string, f facts) (reports.Document, error) {
 	if !j.config.simulated() {
 		command += " --date " + w.date
 	}
-	e, err := j.estimate(ctx, store, plan, w)
+	e, err := j.estimate(ctx, rows, plan, w)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	if err := j.askFacts(ctx, store, e, command, &f); err != nil {
+	if err := j.askFacts(ctx, store, rows, e, command, &f); err != nil {
 		return reports.Document{}, err
 	}
 	if f.validated, err = reports.Validated(); err != nil {
 		return reports.Document{}, err
 	}
 	err = j.stage("series", "blocks", func(*stage) (int64, error) {
-		f.series, err = j.askSeries(ctx, store, e)
+		f.series, err = j.askSeries(ctx, rows, e)
 		return int64(len(f.series.blocks)), err
 	})
 	if err != nil {
@@ -202,26 +216,27 @@ func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment
 	doc := j.config.document(e, f)
 	j.record.Warnings = doc.Warnings
 	j.record.Inputs = doc.Provenance.Inputs
+	return doc, nil
+}
+
+// save keeps the run in the store.
+func (j *job) save(ctx context.Context, store *ingest.Store, doc reports.Document, w window) error {
 	text, err := reports.Encode(doc)
 	if err != nil {
-		return doc, err
+		return err
 	}
 	run := ingest.RunRecord{
 		RunID: j.record.RunID, ReportDate: w.date, Since: w.since, Until: w.until, Experiment: j.config.Name, InputHash: j.record.Fingerprint,
 		Document: text, FinishedAt: j.p.now().UTC(),
 	}
-	return doc, store.SaveRun(ctx, run, doc.Metrics, diagnosticsOf(doc))
+	return store.SaveRun(ctx, run, doc.Metrics, diagnosticsOf(doc))
 }
 
 // askFacts asks the store for everything else that the document says.
-func (j *job) askFacts(ctx context.Context, store *ingest.Store, e estimates, command string, f *facts) error {
-	rows := ingest.Window{Since: e.window.since, Until: e.window.until, Arms: e.plan.Arms}
+func (j *job) askFacts(ctx context.Context, store *ingest.Store, rows rowSource, e estimates, command string, f *facts) error {
 	err := j.stage("data health", "rows", func(*stage) (int64, error) {
 		var err error
-		if f.health, err = store.Health(ctx, rows); err != nil {
-			return 0, err
-		}
-		f.arms, err = store.ArmCounts(ctx, rows)
+		f.health, f.arms, err = rows.health(ctx)
 		return f.health.Rows, err
 	})
 	if err != nil {
@@ -283,6 +298,18 @@ func scheduleHash(plan experiment.Plan) (string, error) {
 // identify sets the report date and the fingerprint: the hash of everything that the result follows from. store is nil
 // when the rows follow from the configuration alone.
 func (j *job) identify(ctx context.Context, w window, plan experiment.Plan, store *ingest.Store) error {
+	var inputs []string
+	if store != nil {
+		var err error
+		if inputs, err = loaded(ctx, store); err != nil {
+			return err
+		}
+	}
+	return j.identifyInputs(w, plan, inputs)
+}
+
+// identifyInputs is identify with the names of the inputs.
+func (j *job) identifyInputs(w window, plan experiment.Plan, inputs []string) error {
 	identity, err := j.record.Program.identity()
 	if err != nil {
 		return err
@@ -290,12 +317,6 @@ func (j *job) identify(ctx context.Context, w window, plan experiment.Plan, stor
 	schedule, err := scheduleHash(plan)
 	if err != nil {
 		return err
-	}
-	var inputs []string
-	if store != nil {
-		if inputs, err = loaded(ctx, store); err != nil {
-			return err
-		}
 	}
 	earlier, err := j.earlierNights(w, plan)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"switchback/experiment"
 	"switchback/ingest"
 	"switchback/reports"
 	"switchback/stats"
@@ -23,13 +24,12 @@ type series struct {
 // singledOut is how many clients, the largest by requests, are left out in turn.
 const singledOut = 10
 
-// askSeries asks the store for the series of the featured metrics and runs the diagnostics.
-func (j *job) askSeries(ctx context.Context, store *ingest.Store, e estimates) (series, error) {
-	rows := ingest.Window{Since: e.window.since, Until: e.window.until, Arms: e.plan.Arms}
+// askSeries asks for the series of the featured metrics and runs the diagnostics.
+func (j *job) askSeries(ctx context.Context, rows rowSource, e estimates) (series, error) {
 	featured := j.config.featured()
 	length, burnIn := lengthsOf(e)
 	slice := sliceWidth(length)
-	parts, err := store.Series(ctx, rows, e.models, featured, time.Duration(gcd(slice, burnInStep))*time.Minute, singledOut)
+	parts, err := rows.series(ctx, e.models, featured, time.Duration(gcd(slice, burnInStep))*time.Minute, singledOut)
 	if err != nil {
 		return series{}, err
 	}
@@ -40,8 +40,8 @@ func (j *job) askSeries(ctx context.Context, store *ingest.Store, e estimates) (
 		func() (err error) { out.since, err = a.sinceSwitch(featured, slice, length, burnIn); return err },
 		func() (err error) { out.born, err = a.bornInBlock(featured); return err },
 		func() (err error) { out.checks, err = a.checks(featured, e, length, burnIn); return err },
-		func() (err error) { out.providers, err = providerRows(ctx, store, rows); return err },
-		func() (err error) { out.spend, err = spendHours(ctx, store, rows); return err },
+		func() (err error) { out.providers, err = providerRows(ctx, rows, e.plan.Arms); return err },
+		func() (err error) { out.spend, err = spendHours(ctx, rows); return err },
 	} {
 		if err := do(); err != nil {
 			return series{}, errors.Join(err, parts.Close())
@@ -92,7 +92,7 @@ func gcd(a, b int) int {
 // partAnalysis estimates effects of parts of the rows.
 type partAnalysis struct {
 	ctx     context.Context
-	series  *ingest.Series
+	series  rowSeries
 	pairs   []stats.Pair
 	options stats.Options
 }
@@ -105,10 +105,10 @@ func partOptions(o stats.Options) stats.Options {
 }
 
 // estimate returns the overall row of a metric in a part of the rows, and its pairs.
-func (a partAnalysis) estimate(metric string, p ingest.Part) (stats.Estimate, stats.PairEffects, error) {
+func (a partAnalysis) estimate(metric string, part stats.Source) (stats.Estimate, stats.PairEffects, error) {
 	m := statsMetric(metric)
 	m.Published = false
-	found, err := stats.Analyze(a.ctx, a.series.Source(metric, p), []stats.Metric{m}, a.pairs, a.options)
+	found, err := stats.Analyze(a.ctx, part, []stats.Metric{m}, a.pairs, a.options)
 	if err != nil {
 		return stats.Estimate{}, stats.PairEffects{}, err
 	}
@@ -124,7 +124,7 @@ func statsMetric(id string) stats.Metric {
 	return stats.Metric{}
 }
 
-func blockPoints(ctx context.Context, parts *ingest.Series, featured []string) ([]reports.BlockPoint, error) {
+func blockPoints(ctx context.Context, parts rowSeries, featured []string) ([]reports.BlockPoint, error) {
 	blocks, err := parts.Blocks(ctx, featured)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (a partAnalysis) sinceSwitch(featured []string, slice, length, burnIn int) 
 		}
 		for from := 0; from < length; from += slice {
 			to := min(from+slice, length)
-			e, _, err := a.estimate(metric, a.series.Minutes(from, from+slice))
+			e, _, err := a.estimate(metric, a.series.Minutes(metric, from, from+slice))
 			if err != nil {
 				return nil, err
 			}
@@ -170,7 +170,7 @@ func (a partAnalysis) bornInBlock(featured []string) ([]stats.Estimate, error) {
 		if !a.series.Has(metric) {
 			continue
 		}
-		e, _, err := a.estimate(metric, a.series.BornInBlock())
+		e, _, err := a.estimate(metric, a.series.BornInBlock(metric))
 		if err != nil {
 			return nil, err
 		}
@@ -182,8 +182,8 @@ func (a partAnalysis) bornInBlock(featured []string) ([]stats.Estimate, error) {
 }
 
 // providerRows puts both arms of each provider side by side.
-func providerRows(ctx context.Context, store *ingest.Store, w ingest.Window) ([]reports.ProviderRow, error) {
-	found, err := store.Providers(ctx, w)
+func providerRows(ctx context.Context, source rowSource, arms experiment.Arms) ([]reports.ProviderRow, error) {
+	found, err := source.providers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func providerRows(ctx context.Context, store *ingest.Store, w ingest.Window) ([]
 		if p.Attempts != nil {
 			arm.Rate429, arm.ErrorRate = shareOfAll(*p.Limited, *p.Attempts), shareOfAll(*p.Failed, *p.Attempts)
 		}
-		if p.Arm == w.Arms.Control {
+		if p.Arm == arms.Control {
 			rows[len(rows)-1].Control = arm
 		} else {
 			rows[len(rows)-1].Treatment = arm
@@ -220,8 +220,8 @@ func shareOfAll(n, of int64) *float64 {
 	return &share
 }
 
-func spendHours(ctx context.Context, store *ingest.Store, w ingest.Window) ([]reports.SpendHour, error) {
-	found, err := store.Spend(ctx, w)
+func spendHours(ctx context.Context, source rowSource) ([]reports.SpendHour, error) {
+	found, err := source.spend(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"switchback/ingest"
 	"switchback/reports"
 	"switchback/stats"
 )
@@ -33,7 +32,7 @@ func (a partAnalysis) checks(featured []string, e estimates, length, burnIn int)
 			if minutes == burnIn {
 				continue
 			}
-			_, with, err := a.estimate(metric, a.series.BurnIn(minutes))
+			_, with, err := a.estimate(metric, a.series.BurnIn(metric, minutes))
 			if err != nil {
 				return nil, err
 			}
@@ -103,7 +102,7 @@ func contrastCheck(id, metric, subject string, c stats.Contrast) reports.Check {
 	return reports.Check{ID: id, Metric: metric, Subject: subject, Value: r.Estimate, Lo: r.Lo, Hi: r.Hi, PValue: c.PValue}
 }
 
-func gapCheck(s *ingest.Series) reports.Check {
+func gapCheck(s rowSeries) reports.Check {
 	minutes, block := s.Gaps()
 	value := float64(minutes)
 	return outcome(reports.Check{ID: reports.CheckGaps, Subject: block, Value: &value}, minutes > 0)
@@ -172,7 +171,7 @@ func (a partAnalysis) clientCheck(metric string, headline stats.Estimate) (repor
 	c := reports.Check{ID: reports.CheckLeaveClientOut, Metric: metric}
 	farthest := -1.0
 	for _, client := range a.series.Clients() {
-		e, _, err := a.estimate(metric, a.series.WithoutClient(client))
+		e, _, err := a.estimate(metric, a.series.WithoutClient(metric, client))
 		if err != nil {
 			return c, err
 		}

@@ -3,8 +3,6 @@ package warehouse_test
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,57 +27,6 @@ func weekPlan(tb testing.TB) experiment.Plan {
 		tb.Fatal(err)
 	}
 	return plan
-}
-
-// messyRows are rows of a log with every status and unknown values everywhere, sessions with several requests in one
-// microsecond, and clients of very different sizes.
-func messyRows(plan experiment.Plan, n int, seed uint64) []experiment.Request {
-	rng := rand.New(rand.NewPCG(seed, 2))
-	starts, ends := plan.Window()
-	statuses := []string{"ok", "ok", "ok", "ok", "error", "error_midstream", "cancelled", "ok_gateway_cache", ""}
-	rows := make([]experiment.Request, n)
-	for i := range rows {
-		r := &rows[i]
-		r.RequestID = fmt.Sprint("m", i)
-		r.TS = experiment.Instant(starts.UnixMicro() + rng.Int64N(ends.Sub(starts).Microseconds()))
-		r.Model = fmt.Sprint("model-", rng.IntN(3))
-		if rng.IntN(4) > 0 {
-			r.SessionID = fmt.Sprint("s", rng.IntN(n/4))
-		}
-		if i > 0 && rng.IntN(10) == 0 {
-			r.TS, r.SessionID = rows[i-1].TS, rows[i-1].SessionID
-		}
-		if c := i % 40; c < 36 {
-			r.ClientID = fmt.Sprint("c", c/6*c/6)
-		}
-		if rng.IntN(8) > 0 {
-			r.Provider = fmt.Sprint("provider-", rng.IntN(3))
-		}
-		if rng.IntN(3) == 0 {
-			r.Arm = []string{arms.Control, arms.Treatment}[rng.IntN(2)]
-		}
-		r.PinnedFromBlock = []string{"", "3", "4"}[rng.IntN(3)]
-		r.Attempts, r.N429, r.Retries = opt[int32](rng, 1, 4), opt[int32](rng, 0, 3), opt[int32](rng, 0, 3)
-		r.TTFT, r.CallerTTFT = opt[experiment.Micros](rng, 0, 3_000_000), opt[experiment.Micros](rng, 0, 4_000_000)
-		r.Total, r.Failed = opt[experiment.Micros](rng, 0, 60_000_000), opt[experiment.Micros](rng, 0, 900_000)
-		r.InputTokens, r.CachedTokens, r.OutputTokens = opt[int64](rng, 0, 9000), opt[int64](rng, 0, 4000), opt[int64](rng, 0, 800)
-		r.Cost = opt[experiment.NanoUSD](rng, 0, 9_000_000)
-		r.Status = statuses[rng.IntN(len(statuses))]
-		r.Streamed, r.ToolCallOK = flag(rng), flag(rng)
-		r.Source = "canonical"
-	}
-	return rows
-}
-
-func opt[T ~int32 | ~int64](rng *rand.Rand, lo, hi int64) experiment.Opt[T] {
-	if rng.IntN(6) == 0 {
-		return experiment.Opt[T]{}
-	}
-	return experiment.Some(T(lo + rng.Int64N(hi-lo)))
-}
-
-func flag(rng *rand.Rand) experiment.Opt[bool] {
-	return experiment.Opt[bool]{Value: rng.IntN(2) == 0, Known: rng.IntN(3) > 0}
 }
 
 // inDuckDB loads rows as a canonical log and labels them.
@@ -162,9 +109,9 @@ func TestBothEnginesAgree(t *testing.T) {
 		rows   []experiment.Request
 		narrow bool
 	}{
-		{"messy", messyRows(plan, 20_000, 1), false},
-		{"repeated", withRepeats(messyRows(plan, 8_000, 2)), false},
-		{"few_models_and_part_of_the_week", messyRows(plan, 5_000, 3), true},
+		{"messy", clustertest.Messy(plan, 20_000, 1), false},
+		{"repeated", clustertest.WithRepeats(clustertest.Messy(plan, 8_000, 2)), false},
+		{"few_models_and_part_of_the_week", clustertest.Messy(plan, 5_000, 3), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			shards.Create(t, c.name, c.rows)
@@ -179,21 +126,6 @@ func TestBothEnginesAgree(t *testing.T) {
 			compareEngines(t, inDuckDB(t, plan, rows), open(t, options(t, shards, c.name+"_all")), plan, w)
 		})
 	}
-}
-
-// withRepeats adds rows of the same records: equal ones, and ones that say less.
-func withRepeats(rows []experiment.Request) []experiment.Request {
-	for i := range 3000 {
-		again := rows[i]
-		if i%3 == 0 {
-			again.Cost, again.TTFT, again.Provider = experiment.Opt[experiment.NanoUSD]{}, experiment.Opt[experiment.Micros]{}, ""
-		}
-		rows = append(rows, again)
-		if i%5 == 0 {
-			rows = append(rows, again)
-		}
-	}
-	return rows
 }
 
 func compareEngines(t *testing.T, store *ingest.Store, house *warehouse.Warehouse, plan experiment.Plan, w ingest.Window) {

@@ -10,6 +10,7 @@ import (
 	"switchback/experiment"
 	"switchback/ingest"
 	"switchback/ingest/rules"
+	"switchback/stats"
 )
 
 // Rows are the rows of a window under a schedule, counted by block.
@@ -37,17 +38,25 @@ func statusNames() []string {
 	}
 }
 
+// under places the rows of a survey under a schedule.
+func (s *survey) under(plan experiment.Plan, window ingest.Window) *Rows {
+	planned := *s
+	r := &Rows{survey: &planned, plan: plan}
+	r.layout.columns, r.health = ingest.MatchPairs(plan, window)
+	blocks := r.layout.columns.Plan().Blocks
+	r.layout.buckets = bucketsOf(blocks)
+	r.blocks = make([]blockCounts, len(blocks))
+	return r
+}
+
 // Rows counts the rows of a window under a schedule.
 func (w *Warehouse) Rows(ctx context.Context, plan experiment.Plan, window ingest.Window) (*Rows, error) {
 	s, err := w.surveyOf(ctx, window)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{survey: s, plan: plan}
-	r.layout.columns, r.health = ingest.MatchPairs(plan, window)
+	r := s.under(plan, window)
 	blocks := r.layout.columns.Plan().Blocks
-	r.layout.buckets = bucketsOf(blocks)
-	r.blocks = make([]blockCounts, len(blocks))
 	if len(blocks) == 0 || len(s.models) == 0 {
 		return r, nil
 	}
@@ -67,14 +76,14 @@ func (w *Warehouse) Rows(ctx context.Context, plan experiment.Plan, window inges
 // targets lists where the counts of a block go, in the order of censusRequest.
 func (n *blockCounts) targets() []any {
 	list := []*int64{
-		&n.rows, &n.burnIn, &n.cacheHits, &n.straddling, &n.labelled, &n.mismatches, &n.kept, &n.pinnedEarlier, &n.pinnedOther, &n.odd,
+		&n.rows, &n.burnIn, &n.cacheHits, &n.straddling, &n.labelled, &n.mismatches, &n.kept, &n.pinnedEarlier, &n.pinnedOther,
 		&n.straddlingKept, &n.withoutTotal, &n.cancelled, &n.errors, &n.noModel,
 	}
 	var out []any
 	for _, p := range list {
 		out = append(out, p)
 	}
-	for _, counts := range [][]int64{n.statuses, n.quality, n.known} {
+	for _, counts := range [][]int64{n.statuses, n.known} {
 		for i := range counts {
 			out = append(out, &counts[i])
 		}
@@ -96,7 +105,7 @@ func (r *Rows) censusRequest() request {
 		"toInt64(" + nameBlock + ")", number(d.Count("", "")), count(c("in_burn_in")),
 		count("NOT "+c("in_burn_in"), c("status")+" = '"+experiment.StatusGatewayCache+"'"),
 		count(nameStraddles), count(c("arm") + " IS NOT NULL"), count(nameMismatch),
-		count(kept), count(kept, c("pinned_from_block")+" <> "+c("block_id")), count(kept, r.pinnedInOtherArm()), count(kept, nameBits+" <> 0"),
+		count(kept), count(kept, c("pinned_from_block")+" <> "+c("block_id")), count(kept, r.pinnedInOtherArm()),
 		count(kept, nameStraddles),
 		count(kept, c("total_ms")+" IS NULL", c("status")+" IS NOT NULL", c("status")+" NOT IN ('error', 'error_midstream', 'cancelled')"),
 		count(kept, c("status")+" = 'cancelled'"), count(kept, rules.Failed(d)), count(kept, c(columnModel)+" IS NULL"),
@@ -108,13 +117,19 @@ func (r *Rows) censusRequest() request {
 			selects = append(selects, count(kept, c("status")+" = '"+name+"'"))
 		}
 	}
-	for _, b := range ingest.QualityBits() {
-		selects = append(selects, count(kept, fmt.Sprintf("bitAnd(%s, %d) <> 0", nameBits, b.Bit)))
-	}
 	for _, name := range r.countedColumns() {
 		selects = append(selects, count(kept, c(name)+" IS NOT NULL"))
 	}
 	return request{name: "rows by block", selects: selects, groupBy: []string{nameBlock}, places: r.layout.places()}
+}
+
+// qualityRequest asks for the quality bits of kept rows that have some. They are a query of their own since each is made from
+// many columns, and every count of one would repeat the whole expression.
+func (r *Rows) qualityRequest() request {
+	return request{
+		name: "quality bits by block", selects: []string{"toInt64(" + nameBlock + ")", number(nameBits), number("count()")},
+		where: append(r.keptRows(), nameBits+" <> 0"), groupBy: []string{nameBlock, nameBits}, places: r.layout.places(),
+	}
 }
 
 // countedColumns are the columns of the table, as ingest.Known names them.
@@ -161,7 +176,17 @@ func (r *Rows) count(ctx context.Context) error {
 			*sum[i].(*int64) += *from.(*int64) //nolint:errcheck // targets holds nothing else
 		}
 	}
-	return nil
+	type odd struct{ block, bits, n int64 }
+	quality, err := ask(ctx, r.survey, r.qualityRequest(), func(scan func(...any) error) (o odd, err error) { return o, scan(&o.block, &o.bits, &o.n) })
+	for _, o := range quality {
+		r.blocks[o.block].odd += o.n
+		for i, b := range ingest.QualityBits() {
+			if o.bits&b.Bit != 0 {
+				r.blocks[o.block].quality[i] += o.n
+			}
+		}
+	}
+	return err
 }
 
 // Report says what the schedule does to the rows of the window.
@@ -178,6 +203,12 @@ func (r *Rows) Report() ingest.PlanReport {
 	p.Outside = p.Rows - inside
 	return p
 }
+
+// Fingerprint names the rows of the window: another row, or another value in one, gives another.
+func (r *Rows) Fingerprint() string { return r.fingerprint() }
+
+// Pairs returns the complete pairs of the window in the order of the columns of Summaries.
+func (r *Rows) Pairs() []stats.Pair { return r.layout.columns.Pairs() }
 
 // Blocks says which blocks of the window cannot be analysed as planned.
 func (r *Rows) Blocks() ingest.BlockHealth { return r.health }
@@ -220,6 +251,11 @@ func (r *Rows) Health() ingest.Health {
 		a.Cancelled += n.cancelled
 		a.Errors += n.errors
 		a.UnknownModel += n.noModel
+	}
+	for _, n := range r.blocks {
+		for i := range n.quality {
+			all.quality[i] += n.quality[i]
+		}
 	}
 	h.Kept = all.kept
 	for _, arm := range []string{r.plan.Arms.Control, r.plan.Arms.Treatment} {

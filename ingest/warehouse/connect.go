@@ -78,8 +78,8 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		settings["max_execution_time"] = int(max(1, o.MaxTime.Seconds()))
 	}
 	if o.MaxMemory > 0 {
-		settings["max_memory_usage"] = o.MaxMemory
-		settings["max_bytes_before_external_group_by"] = o.MaxMemory / 2
+		settings["max_memory_usage"] = int(o.MaxMemory)
+		settings["max_bytes_before_external_group_by"] = int(o.MaxMemory / 2)
 	}
 	options := &clickhouse.Options{
 		Addr:         o.Address.Hosts,

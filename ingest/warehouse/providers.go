@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"switchback/experiment"
 	"switchback/ingest"
 	"switchback/ingest/rules"
 )
@@ -32,16 +33,11 @@ func (r *Rows) Providers(ctx context.Context) ([]ingest.ProviderSeries, error) {
 			cost = m
 		}
 	}
-	served := []string{rules.ClickHouseName("provider") + " IS NOT NULL", "place_role >= 0"}
 	type row struct {
 		group                  string
 		requests, nano, tokens int64
 	}
-	found, err := ask(ctx, r.survey, request{
-		name:    "requests by provider",
-		selects: []string{providerGroup + " AS sb_group", number("count()"), number(cost.Y), number(cost.N)},
-		where:   append(r.keptRows(), served...), groupBy: []string{"sb_group"}, places: r.layout.places(),
-	}, func(scan func(...any) error) (f row, err error) {
+	found, err := ask(ctx, r.survey, r.providersRequest(cost), func(scan func(...any) error) (f row, err error) {
 		return f, scan(&f.group, &f.requests, &f.nano, &f.tokens)
 	})
 	if err != nil {
@@ -53,13 +49,12 @@ func (r *Rows) Providers(ctx context.Context) ([]ingest.ProviderSeries, error) {
 		sums[f.group] = row{f.group, s.requests + f.requests, s.nano + f.nano, s.tokens + f.tokens}
 	}
 	medians := map[string]map[string]int64{}
-	for _, quantity := range []string{"ttft", "throughput"} {
+	for _, quantity := range providerQuantities() {
 		value, err := r.quantity(quantity)
 		if err != nil {
 			return nil, err
 		}
-		value = "if(" + strings.Join(served, " AND ") + ", " + value + ", NULL)"
-		if medians[quantity], err = r.quantiles(ctx, quantity+" by provider", providerGroup, value, 500, nil); err != nil {
+		if medians[quantity], err = r.quantiles(ctx, quantity+" by provider", providerGroup, ofServed(value), 500, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -81,6 +76,26 @@ func (r *Rows) Providers(ctx context.Context) ([]ingest.ProviderSeries, error) {
 	return out, nil
 }
 
+// served is the condition that a provider served a row in one of the two arms.
+func served() []string {
+	return []string{rules.ClickHouseName("provider") + " IS NOT NULL", "place_role >= 0"}
+}
+
+// ofServed is a value of such rows.
+func ofServed(value string) string {
+	return "if(" + strings.Join(served(), " AND ") + ", " + value + ", NULL)"
+}
+
+func providerQuantities() []string { return []string{"ttft", "throughput"} }
+
+func (r *Rows) providersRequest(cost rules.Measure) request {
+	return request{
+		name:    "requests by provider",
+		selects: []string{providerGroup + " AS sb_group", number("count()"), number(cost.Y), number(cost.N)},
+		where:   append(r.keptRows(), served()...), groupBy: []string{"sb_group"}, places: r.layout.places(),
+	}
+}
+
 func scaled(values map[string]int64, group string, scale float64) *float64 {
 	v, ok := values[group]
 	if !ok {
@@ -100,13 +115,7 @@ func (r *Rows) Spend(ctx context.Context) ([]ingest.HourSpend, error) {
 		key
 		nano, priced, requests int64
 	}
-	d := r.dialect()
-	cost := d.Column("cost_usd")
-	found, err := ask(ctx, r.survey, request{
-		name:    "spend by hour",
-		selects: []string{"intDiv(" + number(nameTime) + ", 3600000000) AS sb_hour", "toInt64(place_role) AS sb_role", number(d.SumNanos(cost, "")), number(d.Count(cost, "")), number("count()")},
-		where:   []string{"place_role >= 0"}, groupBy: []string{"sb_hour", "sb_role"}, places: r.layout.places(),
-	}, func(scan func(...any) error) (f row, err error) {
+	found, err := ask(ctx, r.survey, r.spendRequest(), func(scan func(...any) error) (f row, err error) {
 		return f, scan(&f.hour, &f.role, &f.nano, &f.priced, &f.requests)
 	})
 	if err != nil {
@@ -136,18 +145,27 @@ func (r *Rows) Spend(ctx context.Context) ([]ingest.HourSpend, error) {
 	return out, nil
 }
 
-// Labels counts the rows of the blocks of a grid by the arm that they are labelled with.
-func (w *Warehouse) Labels(ctx context.Context, rows *Rows) ([]ingest.LabelCount, error) {
-	if len(rows.models) == 0 {
-		return nil, nil
+func (r *Rows) spendRequest() request {
+	d := r.dialect()
+	return request{
+		name: "spend by hour",
+		selects: []string{
+			"intDiv(" + number(nameTime) + ", 3600000000) AS sb_hour", "toInt64(place_role) AS sb_role",
+			number(d.SumNanos(d.Column("cost_usd"), "")), number(d.Count(d.Column("cost_usd"), "")), number("count()"),
+		},
+		where: []string{"place_role >= 0"}, groupBy: []string{"sb_hour", "sb_role"}, places: r.layout.places(),
 	}
-	blocks := rows.layout.columns.Plan().Blocks
-	arm := rules.ClickHouseName("arm")
-	return ask(ctx, rows.survey, request{
-		name:    "arm labels by block",
-		selects: []string{"toInt64(" + nameBlock + ")", "ifNull(" + arm + ", '') AS sb_label", number("count()")},
-		where:   []string{arm + " IS NOT NULL"}, groupBy: []string{nameBlock, "sb_label"}, places: rows.layout.places(),
-	}, func(scan func(...any) error) (c ingest.LabelCount, err error) {
+}
+
+// Labels counts the rows of the blocks of a grid by the arm that they are labelled with.
+func (w *Warehouse) Labels(ctx context.Context, grid experiment.Plan, window ingest.Window) ([]ingest.LabelCount, error) {
+	s, err := w.surveyOf(ctx, window)
+	if err != nil || len(s.models) == 0 {
+		return nil, err
+	}
+	r := s.under(grid, window)
+	blocks := r.layout.columns.Plan().Blocks
+	return ask(ctx, r.survey, r.labelsRequest(), func(scan func(...any) error) (c ingest.LabelCount, err error) {
 		var block int64
 		err = scan(&block, &c.Arm, &c.Rows)
 		if err == nil {
@@ -155,4 +173,13 @@ func (w *Warehouse) Labels(ctx context.Context, rows *Rows) ([]ingest.LabelCount
 		}
 		return c, err
 	})
+}
+
+func (r *Rows) labelsRequest() request {
+	arm := rules.ClickHouseName("arm")
+	return request{
+		name:    "arm labels by block",
+		selects: []string{"toInt64(" + nameBlock + ")", "ifNull(" + arm + ", '') AS sb_label", number("count()")},
+		where:   []string{arm + " IS NOT NULL"}, groupBy: []string{nameBlock, "sb_label"}, places: r.layout.places(),
+	}
 }

@@ -18,8 +18,8 @@ func (b byGroup) add(group string, number, n int64) {
 	b[group][number] += n
 }
 
-// askByGroup counts kept rows by group and bin, or by group and value inside some bins of each group.
-func (r *Rows) askByGroup(ctx context.Context, name, group, value string, bins map[string]int64) (byGroup, error) {
+// byGroupRequest counts kept rows by group and bin, or by group and value inside one bin of each group.
+func (r *Rows) byGroupRequest(name, group, value string, bins map[string]int64) request {
 	key := nameBin
 	where := append(r.keptRows(), nameValue+" IS NOT NULL")
 	if bins != nil {
@@ -30,14 +30,18 @@ func (r *Rows) askByGroup(ctx context.Context, name, group, value string, bins m
 		}
 		where = append(where, fmt.Sprintf("(%s, toInt64(ifNull(%s, 0))) IN (%s)", group, nameBin, strings.Join(pairs, ", ")))
 	}
+	return request{
+		name: name, selects: []string{group + " AS sb_group", number(key), number("count()")}, where: where,
+		groupBy: []string{"sb_group", key}, places: r.layout.places(), value: value,
+	}
+}
+
+func (r *Rows) askByGroup(ctx context.Context, q request) (byGroup, error) {
 	type row struct {
 		group     string
 		number, n int64
 	}
-	found, err := ask(ctx, r.survey, request{
-		name: name, selects: []string{group + " AS sb_group", number(key), number("count()")}, where: where,
-		groupBy: []string{"sb_group", key}, places: r.layout.places(), value: value,
-	}, func(scan func(...any) error) (f row, err error) { return f, scan(&f.group, &f.number, &f.n) })
+	found, err := ask(ctx, r.survey, q, func(scan func(...any) error) (f row, err error) { return f, scan(&f.group, &f.number, &f.n) })
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +56,7 @@ func (r *Rows) askByGroup(ctx context.Context, name, group, value string, bins m
 func (r *Rows) quantiles(ctx context.Context, name, group, value string, perMille int, bins byGroup) (map[string]int64, error) {
 	var err error
 	if bins == nil {
-		if bins, err = r.askByGroup(ctx, name+", histogram", group, value, nil); err != nil {
+		if bins, err = r.askByGroup(ctx, r.byGroupRequest(name+", histogram", group, value, nil)); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +75,7 @@ func (r *Rows) quantiles(ctx context.Context, name, group, value string, perMill
 	if len(inside) == 0 {
 		return out, nil
 	}
-	values, err := r.askByGroup(ctx, name+", values inside the touched bins", group, value, inside)
+	values, err := r.askByGroup(ctx, r.byGroupRequest(name+", values inside the touched bins", group, value, inside))
 	if err != nil {
 		return nil, err
 	}

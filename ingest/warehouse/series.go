@@ -97,17 +97,21 @@ func (s *Series) metric(id string) int {
 func (s *Series) Clients() []string { return slices.Clone(s.clients) }
 
 func (s *Series) findClients(ctx context.Context, n int) error {
-	client := rules.ClickHouseName("client_id")
-	found, err := ask(ctx, s.rows.survey, request{
-		name: "largest clients", selects: []string{"ifNull(" + client + ", '') AS sb_by_client", number("count()") + " AS sb_n"},
-		where: append(s.rows.keptRows(), client+" IS NOT NULL"), groupBy: []string{"sb_by_client"}, places: s.rows.layout.places(),
-		// Clients of rows taken of several are added before the largest are chosen.
-		from: "SELECT sb_by_client, toInt64(sum(sb_n)) FROM %s GROUP BY sb_by_client ORDER BY sum(sb_n) DESC, sb_by_client LIMIT " + fmt.Sprint(n),
-	}, func(scan func(...any) error) (c ingest.Count, err error) { return c, scan(&c.Name, &c.N) })
+	found, err := ask(ctx, s.rows.survey, s.rows.clientsRequest(n), func(scan func(...any) error) (c ingest.Count, err error) { return c, scan(&c.Name, &c.N) })
 	for _, c := range found {
 		s.clients = append(s.clients, c.Name)
 	}
 	return err
+}
+
+// clientsRequest asks for the largest clients. Those of rows that are taken of several are added before.
+func (r *Rows) clientsRequest(n int) request {
+	client := rules.ClickHouseName("client_id")
+	return request{
+		name: "largest clients", selects: []string{"ifNull(" + client + ", '') AS sb_by_client", number("count()") + " AS sb_n"},
+		where: append(r.keptRows(), client+" IS NOT NULL"), groupBy: []string{"sb_by_client"}, places: r.layout.places(),
+		from: "SELECT sb_by_client, toInt64(sum(sb_n)) FROM %s GROUP BY sb_by_client ORDER BY sum(sb_n) DESC, sb_by_client LIMIT " + fmt.Sprint(n),
+	}
 }
 
 // keysOf are the keys of a way of counting, in the order of fragment.
@@ -297,7 +301,7 @@ func (s *Series) quantilesOfBlocks(ctx context.Context, m rules.Measure, of []in
 		bins.add(fmt.Sprint(of[b.Model*s.rows.layout.width()+b.Column]), int64(b.Bin), b.N)
 	}
 	// The condition makes the rows those of the histogram: rows without a cell are in no block value.
-	quantiles, err := s.rows.quantiles(ctx, m.ID+" by block", "toString("+nameBlock+")", "if("+nameCell+" >= 0, "+value+", NULL)", m.PerMille, bins)
+	quantiles, err := s.rows.quantiles(ctx, m.ID+" by block", blockGroup, inCells(value), m.PerMille, bins)
 	for group, v := range quantiles {
 		var block int
 		if _, err := fmt.Sscan(group, &block); err != nil {

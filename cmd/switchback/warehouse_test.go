@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"switchback/experiment"
+	"switchback/ingest"
+	"switchback/ingest/warehouse/clustertest"
+)
+
+// asked runs a command as a user of the cluster does, and returns its exit code and what it wrote.
+func asked(t *testing.T, password string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	getenv := func(name string) string {
+		return map[string]string{warehouseUser: clustertest.User, warehousePassword: password}[name]
+	}
+	now := func() time.Time { return time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC) }
+	code = run(context.Background(), args, strings.NewReader(""), &out, &err, getenv, now)
+	return code, out.String(), err.String()
+}
+
+const experimentText = `schema_version = 1
+name = "router-week"
+arms = { control = "price", treatment = "routing-cost" }
+analysis = { replicates = 300 }
+design = { start = 2026-11-02T00:00:00Z, days = 7, schedule = "drawn" }
+`
+
+// warehouseConfig writes a configuration of rows in a table of the cluster.
+func warehouseConfig(t *testing.T, dir string, shards *clustertest.Shards, table string, change func(columns map[string]string)) string {
+	t.Helper()
+	columns := clustertest.Mapping()
+	if change != nil {
+		change(columns)
+	}
+	text := experimentText + fmt.Sprintf("[logs]\nwarehouse = %q\ntable = %q\nts_unit = \"us\"\nmax_time = \"2m\"\nmax_memory = \"4GB\"\n[logs.columns]\n", shards.Address(0), table)
+	for name, sql := range columns {
+		text += fmt.Sprintf("%s = %q\n", name, sql)
+	}
+	path := filepath.Join(dir, table+".toml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// results reads results.json without what names the machine, the program and the inputs.
+func results(t *testing.T, out string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(out, "latest", "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	delete(doc, "provenance")
+	text, err = json.MarshalIndent(doc, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func testPlan(t *testing.T) experiment.Plan {
+	t.Helper()
+	c, err := parseConfig("plan.toml", experimentText+"[logs]\nfiles = [\"log.jsonl\"]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := c.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// The same rows as a file and in a cluster of two shards give the same report, and one night after the other is kept in the
+// same DuckDB file.
+func TestReportFromAWarehouse(t *testing.T) {
+	shards := clustertest.Start(t)
+	dir := t.TempDir()
+	rows := clustertest.WithRepeats(clustertest.Messy(testPlan(t), 12_000, 11))
+	plan := testPlan(t)
+	for i := range rows { // most labels are those of the schedule
+		if b := experiment.BlockAt(plan.Blocks, rows[i].TS.Time()); rows[i].Arm != "" && b != nil && i%1000 != 0 {
+			rows[i].Arm = b.Arm
+		}
+	}
+	shards.Create(t, "requests", rows)
+	var log bytes.Buffer
+	w := ingest.NewJSONLWriter(&log)
+	if err := w.Write(&experiment.Batch{Requests: rows}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := experimentText + "[logs]\nfiles = [\"log.jsonl\"]\nformat = \"canonical\"\n"
+	for name, text := range map[string][]byte{"log.jsonl": log.Bytes(), "files.toml": []byte(files)} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fromFiles, fromHouse := filepath.Join(dir, "from-files"), filepath.Join(dir, "from-warehouse")
+	config := warehouseConfig(t, dir, shards, "requests_all", nil)
+	for _, args := range [][]string{
+		{"run", "--config", filepath.Join(dir, "files.toml"), "--date", "2026-11-08", "--out", fromFiles},
+		{"run", "--config", config, "--date", "2026-11-08", "--out", fromHouse},
+	} {
+		if code, _, stderr := asked(t, clustertest.Password, args...); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
+		}
+	}
+	if diff := cmp.Diff(results(t, fromFiles), results(t, fromHouse)); diff != "" {
+		t.Errorf("results.json (-files +warehouse):\n%.6000s", diff)
+	}
+	for name, query := range map[string]string{
+		"56": "SELECT count(*) FROM blocks", "0": "SELECT count(*) FROM requests",
+		"true": "SELECT count(*) > 50 FROM results", "1": "SELECT count(*) FROM runs",
+	} {
+		if _, stdout, _ := asked(t, "", "query", "--out", fromHouse, "--format", "csv", query); !strings.HasSuffix(strings.TrimSpace(stdout), "\n"+name) {
+			t.Errorf("%s: %q, want %s", query, stdout, name)
+		}
+	}
+	// The same night again is up to date; another row makes it anew.
+	again := []string{"run", "--config", config, "--date", "2026-11-08", "--out", fromHouse}
+	if code, _, stderr := asked(t, clustertest.Password, again...); code != 0 || !strings.Contains(stderr, "up to date") {
+		t.Errorf("again: exit code %d\n%s", code, stderr)
+	}
+	shards.Insert(t, "requests", clustertest.Messy(plan, 20, 12)[19:])
+	if code, _, stderr := asked(t, clustertest.Password, again...); code != 0 || strings.Contains(stderr, "up to date") {
+		t.Errorf("after another row: exit code %d\n%s", code, stderr)
+	}
+	// Neither user nor password is kept.
+	err := filepath.WalkDir(fromHouse, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte(clustertest.Password)) {
+			t.Errorf("%s holds the password", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,91 @@
+package warehouse
+
+import (
+	"fmt"
+	"strings"
+
+	"switchback/experiment"
+	"switchback/ingest"
+	"switchback/ingest/rules"
+	"switchback/stats"
+)
+
+// Questions lists the queries that a report of a window asks, in order and without repetitions, as they are written when
+// every column is filled and no id is there twice. Where a query depends on the answers before it (models, clients, touched
+// bins) it stands with an example. The external tables that travel with it are named places and repeated.
+func (w *Warehouse) Questions(plan experiment.Plan, window ingest.Window, featured []string) []Question {
+	s := &survey{warehouse: w, window: rules.Window(window), known: map[string]int64{}, models: []ingest.Count{{Name: "model", N: 1}}}
+	for _, name := range markedColumns() {
+		for _, r := range w.table.readings {
+			if r.column.name == name && r.expr != "" {
+				s.known[name] = 1
+			}
+		}
+	}
+	s.layout = layout{models: []string{"model"}, index: map[string]int{"model": 0}, raw: []string{"model"}, name: func(raw string) string { return raw }}
+	all := []Question{s.modelsQuestion()}
+	if q, needed := s.unreadableQuestion(); needed {
+		all = append(all, q)
+	}
+	if w.options.Dedupe {
+		all = append(all, s.repeatedQuestion(0, 1), s.recordsQuestion())
+	}
+	r := s.under(plan, window)
+	for _, q := range r.requests(featured) {
+		all = append(all, r.questions(q)...)
+	}
+	return all
+}
+
+// requests lists the requests of a report, each once.
+func (r *Rows) requests(featured []string) []request {
+	bins := "(0, 1)"
+	list := []request{r.censusRequest(), r.qualityRequest(), r.sumsRequest(), r.mixRequest(), r.switchesRequest(0, 1)}
+	for _, q := range rules.Quantities(r.dialect()) {
+		list = append(list, r.histogramRequest(q.Name, q.Value), r.valuesRequest(q.Name, q.Value, bins))
+	}
+	var cost rules.Measure
+	sample := &Series{rows: r, step: 1, clients: []string{"client"}}
+	for _, m := range rules.Measures(r.dialect()) {
+		if m.ID == "cost_per_1m_tokens" {
+			cost = m
+		}
+		if strings.Contains(" "+strings.Join(featured, " ")+" ", " "+m.ID+" ") && (m.N != "" || m.Kind == stats.Quantile) {
+			sample.metrics = append(sample.metrics, m)
+		}
+	}
+	list = append(list, r.clientsRequest(1))
+	for way := range ways {
+		list = append(list, sample.ratiosRequest(way))
+	}
+	one := &counted{lo: []int32{2}, hi: []int32{3}}
+	for _, m := range sample.metrics {
+		if m.Kind != stats.Quantile {
+			continue
+		}
+		for way := range ways {
+			for _, touched := range [][]stats.ModelBin{nil, {{Model: 0, Bin: 2}}} {
+				if q, err := sample.numbersRequest(one, m, way, touched); err == nil {
+					list = append(list, q)
+				}
+			}
+		}
+		if value, err := r.quantity(m.Quantity); err == nil {
+			list = append(list, r.byGroupRequest(m.ID+" by block, values inside the touched bins", blockGroup, inCells(value), map[string]int64{"0": 2}))
+		}
+	}
+	list = append(list, r.providersRequest(cost))
+	for _, quantity := range providerQuantities() {
+		if value, err := r.quantity(quantity); err == nil {
+			list = append(list, r.byGroupRequest(quantity+" by provider, histogram", providerGroup, ofServed(value), nil),
+				r.byGroupRequest(quantity+" by provider, values inside the touched bins", providerGroup, ofServed(value), map[string]int64{"0provider": 2}))
+		}
+	}
+	return append(list, r.spendRequest())
+}
+
+// blockGroup names a block.
+var blockGroup = fmt.Sprintf("toString(%s)", nameBlock)
+
+// inCells is a value of rows that have a cell.
+func inCells(value string) string { return "if(" + nameCell + " >= 0, " + value + ", NULL)" }
