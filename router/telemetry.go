@@ -80,12 +80,13 @@ func (t *telemetry) class(tokens int) int {
 	if tokens <= 0 {
 		return len(t.sizes) - 1
 	}
-	for i, limit := range t.cfg.SizeClasses {
-		if tokens < limit {
-			return i
+	class := 0
+	for _, limit := range t.cfg.SizeClasses { // all of them: a count needs no branch that a processor would have to guess
+		if tokens >= limit {
+			class++
 		}
 	}
-	return len(t.sizes) - 2
+	return class
 }
 
 // weigh returns the weights of now: those of an instant nearby, for which the exponentials are known, times a short series.
