@@ -8,7 +8,7 @@ LINT_VERSION := $(shell sed -n '1s/^\# golangci-lint \([0-9.]*\).*/\1/p' .golang
 LINT     := .bin/golangci-lint-$(LINT_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build run test test-slow race bench bench-peers fuzz golden docs example lint check clean
+.PHONY: help tools build run test test-slow race bench bench-peers fuzz golden docs example lint check dist dist-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,5 +76,11 @@ lint: tools ## check layout, names, comments, import directions (installs the pi
 check: ## what .ci/run runs: tests, lint, race
 	.ci/run
 
+dist: tools ## build the release archives for linux amd64 and arm64 into dist (arm64 needs its cross compiler)
+	GO='$(GO)' .ci/dist
+
+dist-check: tools ## build the archives of the last commit in two folders, and compare their bytes
+	GO='$(GO)' .ci/dist-check
+
 clean: ## remove what the targets here built
-	rm -rf bin .bin .example switchback-out
+	rm -rf bin .bin .example dist switchback-out

@@ -30,8 +30,9 @@ func TestFortnight(t *testing.T) {
 		runOnFullDisk(strings.Split(args, "\n"))
 	}
 	if testing.Short() {
-		t.Skip("some thirty runs")
+		t.Skip("some forty runs")
 	}
+	t.Parallel()
 	calm, rough := newFortnight(t), newFortnight(t)
 	t.Run("nights", func(t *testing.T) {
 		t.Run("undisturbed", func(t *testing.T) {

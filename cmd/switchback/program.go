@@ -11,6 +11,12 @@ import (
 	"strings"
 )
 
+// Set by the linker in builds of a release (.ci/dist), which have no version control beside them: -X main.version=1.2.3.
+var (
+	version string // of the release
+	commit  string // of its source, "" for a work tree with changes
+)
+
 // program says which build of switchback runs.
 type program struct {
 	Version  string `json:"version"`  // module version, "(devel)" for a build from a working tree
@@ -24,6 +30,10 @@ type program struct {
 // thisProgram reads the build information of the running binary.
 func thisProgram() program {
 	p := program{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if version != "" {
+		p.Version, p.Commit = version, commit
+		return p
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return p

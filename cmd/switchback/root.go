@@ -36,6 +36,7 @@ func (p *process) commands() []command {
 		p.powerCommand(),
 		p.validateCommand(),
 		p.manCommand(),
+		p.versionCommand(),
 	}
 }
 
