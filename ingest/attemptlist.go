@@ -68,6 +68,9 @@ func (l *listReader) read(tries []attempt, text []byte) ([]attempt, bool) {
 		for c := range l.columns {
 			ok = l.set(&a, &l.columns[c], m.value.get(l.columns[c].name)) && ok
 		}
+		if a.N < 1 {
+			a.N, ok = int32(i+1), false
+		}
 		tries = append(tries, a)
 	}
 	return tries, ok
@@ -129,9 +132,11 @@ func (p *parquetLoad) loadAttempts() error {
 	var shape, listed []string
 	for _, c := range listedColumns() {
 		shape = append(shape, `"`+c.name+`":"`+c.kind.sqlType()+`"`)
-		switch c.name {
-		case "attempt":
-			listed = append(listed, "coalesce(t.attempt, place) AS attempt")
+		switch {
+		case c.name == "attempt":
+			listed = append(listed, "CASE WHEN t.attempt >= 1 THEN t.attempt ELSE place END")
+		case c.kind == kindMillis || c.kind == kindInt:
+			listed = append(listed, "CASE WHEN t."+c.name+" >= 0 THEN t."+c.name+" END")
 		default:
 			listed = append(listed, "t."+c.name)
 		}

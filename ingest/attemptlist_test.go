@@ -129,7 +129,7 @@ func TestAttemptLists(t *testing.T) {
 			t.Errorf("%s: %s rows with a quality bit", name, got)
 		}
 	}
-	for _, bad := range []string{`"[{"`, `7`, `{"http_status":500}`, `[7]`, `[{"http_status":"many"}]`, `[{"latency_ms":-3}]`, `[{"provider":{}}]`} {
+	for _, bad := range []string{`"[{"`, `7`, `{"http_status":500}`, `[7]`, `[{"http_status":"many"}]`, `[{"latency_ms":-3}]`, `[{"attempt":0}]`, `[{"provider":{}}]`} {
 		s := openTemp(t)
 		mustLoad(t, s, writeFile(t, filepath.Join(dir, "bad.jsonl"), []byte(`{"request_id":"a","ts":"2026-11-03T09:00:00Z","model":"m","attempt_list":`+bad+`}`)))
 		if got := scalar(t, s, "SELECT quality FROM requests"); got != "128" {

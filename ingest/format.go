@@ -41,6 +41,8 @@ type format struct {
 	// sessionIsTrace tells that a session id that looks like a UUID and stands once was made up by the gateway.
 	sessionIsTrace bool
 	costInCents    bool
+	// mostExported is the number of records at which an export of the gateway ends without saying so, 0 for none.
+	mostExported int64
 }
 
 // formats returns every format, in the order in which they are tried.

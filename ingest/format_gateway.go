@@ -227,6 +227,8 @@ func newAPI() mapping {
 		name:  "new-api",
 		keys:  []string{"created_at", "use_time", "quota", "model_name", "type"},
 		known: "channel content created_at group ip quota token_id token_name type user_id",
+
+		mostExported: 1000,
 		fields: []field{
 			{"request_id", "request_id|id", plainUnit},
 			{"source_row_id", "id", plainUnit},

@@ -39,7 +39,7 @@ func readAll(t testing.TB, f format, data []byte) (rows []experiment.Request, re
 		checkSane(t, &r)
 	}
 	for _, a := range attempts {
-		if a.RequestID == "" || a.N < 1 {
+		if a.RequestID == "" || a.N < 1 || !utf8.ValidString(a.Provider+a.ErrorType) || a.Latency.Value < 0 || int64(a.Latency.Value) >= decimalLimit {
 			t.Errorf("attempt %+v", a)
 		}
 	}
@@ -106,6 +106,8 @@ func FuzzReaders(f *testing.F) {
 	f.Add(uint8(0), []byte("request_id,ts,model\n\"a\"\"b,2026-11-03T00:00:00Z,m\n\xff\x00,,"))
 	f.Add(uint8(1), []byte(`{"request_id":"\ud800","ts":"2026-11-03T00:00:00Z","model":"m","cost_usd":1e400,"input_tokens":9223372036854775808}`))
 	f.Add(uint8(1), []byte(strings.Repeat(`{"a":[`, 2000)))
+	f.Add(uint8(1), []byte(`{"request_id":"a","ts":"2026-11-03T00:00:00Z","model":"m","attempt_list":[{"attempt":0,"latency_ms":1e400,"provider":"\ud800"},{"http_status":429}]}`))
+	f.Add(uint8(0), []byte("request_id,ts,model,attempt_list\na,2026-11-03T00:00:00Z,m,\"[{\"\"error_type\"\":\"\"\xff\"\"}]\"\n"))
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		all := readers()
 		readAll(t, all[int(which)%len(all)], data)

@@ -483,6 +483,9 @@ func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, 
 	run.fill(report, &sink.tally, src, unknown, sink.missingColumns())
 	report.NotMeasurable = unmetBy(sink.unmet)
 	report.Warnings = append(report.Warnings, priceWarnings(&sink.tally)...)
+	if f.mostExported > 0 && sink.tally.records == f.mostExported {
+		report.Warnings = append(report.Warnings, fmt.Sprintf("the file ends at %d records, the most that this gateway exports at once: later ones may be missing", f.mostExported))
+	}
 	if f.caveat != "" {
 		report.Warnings = append(report.Warnings, f.caveat)
 	}

@@ -54,6 +54,8 @@ type mapping struct {
 	sessionIsTrace bool
 	// costInCents tells that costs are read as cents unless the user says otherwise.
 	costInCents bool
+	// mostExported is the number of records at which an export of the gateway ends without saying so.
+	mostExported int64
 }
 
 // outcome says what becomes of a record. The zero outcome keeps it.
@@ -75,7 +77,7 @@ func (m mapping) asFormat() format {
 		recognise = m.recognisesCSV
 	}
 	return format{
-		name: m.name, recognises: recognise, appends: m.noFolding(), sessionIsTrace: m.sessionIsTrace, caveat: m.caveat, costInCents: m.costInCents,
+		name: m.name, recognises: recognise, appends: m.noFolding(), sessionIsTrace: m.sessionIsTrace, caveat: m.caveat, costInCents: m.costInCents, mostExported: m.mostExported,
 		read: func(in io.Reader, from int64, sink *rowSink) ([]string, error) { return m.read(in, from, sink) },
 	}
 }
@@ -349,6 +351,7 @@ func (c *mappedRows) readDocument(lines *lineReader, first []byte) error {
 // record maps one record to a row.
 func (c *mappedRows) record(line int64, text []byte, rec node) {
 	c.noteUnknown(rec)
+	c.sink.tally.records++
 	row := mappedRow{Request: request{Source: c.mapping.name}}
 	r := &row.Request
 	reason := ""

@@ -49,6 +49,7 @@ type rowSink struct {
 // fileTally counts what came out of a file.
 type fileTally struct {
 	rows, rejects, skipped int64
+	records                int64 // of a gateway's format, attempts counted one by one
 	reasons                map[string]int64
 	models                 map[string]int64
 	from, to               experiment.Instant

@@ -172,7 +172,7 @@ func expect(plan experiment.Plan, rows []experiment.Request, w Window) expected 
 		if r.CachedTokens.Known && r.InputTokens.Known {
 			add(c, "cache_hit_tokens", r.CachedTokens.Value, r.InputTokens.Value)
 		}
-		if r.SessionID != "" {
+		if r.SessionID != "" { // a silent fallback breaks the prompt cache, Blockether/vis#154
 			if p := before[r.SessionID]; p != nil && p.Provider != "" && r.Provider != "" {
 				add(c, "provider_switches", one(p.Provider != r.Provider), 1)
 			}
