@@ -57,11 +57,10 @@ func (w *Warehouse) Rows(ctx context.Context, plan experiment.Plan, window inges
 	}
 	r := s.under(plan, window)
 	blocks := r.layout.columns.Plan().Blocks
-	if len(blocks) == 0 || len(s.models) == 0 {
-		return r, nil
-	}
-	if err := r.count(ctx); err != nil {
-		return nil, err
+	if len(blocks) > 0 && len(s.models) > 0 {
+		if err := r.count(ctx); err != nil {
+			return nil, err
+		}
 	}
 	var found []ingest.BlockRows
 	for i, b := range blocks {
