@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -20,7 +21,7 @@ import (
 //   - A command that fails is followed by "$ echo $?" with its exit code, else the test fails.
 //   - "$ make TARGET" and "$ git clone" are not run; the target must be in the Makefile.
 //   - A block fenced as "console slow" runs with SWITCHBACK_SLOW=1 only.
-//   - A block fenced as "python" runs, in its turn, where python3 has the package duckdb.
+//   - A block fenced as "python" runs, in its turn, where python3, or the interpreter that SWITCHBACK_PYTHON names, has the package duckdb.
 //
 // No other block may hold a command line of this program, so that no command goes untested.
 
@@ -139,11 +140,12 @@ func (s *session) run(t *testing.T, c shown) {
 // python runs a block of Python.
 func (s *session) python(t *testing.T, f fence) {
 	t.Helper()
-	if exec.Command("python3", "-c", "import duckdb").Run() != nil {
-		t.Logf("%s:%d: not run: no python3 with the package duckdb", s.document, f.line)
+	python := cmp.Or(os.Getenv("SWITCHBACK_PYTHON"), "python3")
+	if exec.Command(python, "-c", "import duckdb").Run() != nil {
+		t.Logf("%s:%d: not run: no %s with the package duckdb", s.document, f.line, python)
 		return
 	}
-	cmd := exec.Command("python3", "-c", strings.Join(f.lines, "\n"))
+	cmd := exec.Command(python, "-c", strings.Join(f.lines, "\n"))
 	cmd.Dir = s.folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s:%d: %v\n%s", s.document, f.line, err, out)

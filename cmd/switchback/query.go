@@ -38,6 +38,7 @@ func (p *process) queryCommand() command {
 	fs.StringVar(&s.format, "format", "table", "table, markdown, csv, json or parquet, a `word`")
 	fs.BoolVar(&s.list, "list", false, "show the tables, the views and examples")
 	fs.DurationVar(&s.timeout, "timeout", defaultTimeout, "end a query that takes longer than this `time`, such as 30s; 0: no limit")
+	fs.Lookup("timeout").DefValue = "5m" // as it is written, not 5m0s
 	s.logFlags(fs)
 	return command{
 		use:   "query SQL",
