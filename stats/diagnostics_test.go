@@ -136,6 +136,9 @@ func TestAgainst(t *testing.T) {
 	checkNumber(t, "p", c.PValue, .0028328902, 1e-9)
 	checkNumber(t, "lo", c.Relative.Lo, math.Expm1(.7001142), 1e-6)
 	checkNumber(t, "hi", c.Relative.Hi, math.Expm1(2.4598858), 1e-5)
+	// Darwin's maize (Fisher 1935), against no difference: t.test of R has p = .0497.
+	maize := []float64{49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48}
+	checkNumber(t, "p of maize", withLogs(maize).Against(withLogs(make([]float64, len(maize)))).PValue, .04970294, 1e-8)
 	same := withLogs(sleepFirst).Against(withLogs(sleepFirst))
 	if *same.Relative.Lo != 0 || *same.Relative.Hi != 0 || *same.PValue != 1 {
 		t.Errorf("a setting against itself: %+v", same)

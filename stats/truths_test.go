@@ -255,6 +255,11 @@ func TestSpatial(t *testing.T) {
 	skipResampling(t)
 	e := resample(len(spatialA), 100_000, func(index []int) float64 { return variance(pick(spatialA, index)) })
 	within(t, "variance", e.point, 171.534024, 1e-6)
+	influence := make([]float64, len(spatialA))
+	for i, x := range spatialA {
+		influence[i] = (x-stat.Mean(spatialA, nil))*(x-stat.Mean(spatialA, nil)) - e.point
+	}
+	within(t, "acceleration", skewness(influence), .0612371, 1e-5) // R differentiates numerically
 	lo, hi := e.interval(IntervalBCa, 0.05)
 	within(t, "bca lo", lo, 115.6, 1)
 	within(t, "bca hi", hi, 260.9, 2)
@@ -353,6 +358,19 @@ func TestMousePermutation(t *testing.T) {
 // TestMaize: Fisher's own example. Exact p in R and scipy; the t interval and p in R.
 func TestMaize(t *testing.T) {
 	within(t, "sign flip p", SignFlip(maize), 1726./32768, 1e-12)
+	extreme := 0 // of the 2¹⁵ assignments of signs, one-sided
+	for mask := range 1 << 15 {
+		sum := 0.0
+		for i, d := range maize {
+			sum += d * float64(1-2*(mask>>i&1))
+		}
+		if sum >= 314 {
+			extreme++
+		}
+	}
+	if extreme != 863 {
+		t.Errorf("one-sided sign flip: %d of 32768, want 863", extreme)
+	}
 	e := ratioOf(t, nil, maize, 1, interval(IntervalT, 0.95))
 	withinEffect(t, "t interval", e.Absolute, .03119332, 2*314./15-.03119332, 1e-7)
 	// All 32,767 non-empty half-samples.
