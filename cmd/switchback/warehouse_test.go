@@ -159,3 +159,72 @@ func TestReportFromAWarehouse(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// What goes wrong in a warehouse is told with its exit code, and nothing is written but the run record.
+func TestWarehouseFailures(t *testing.T) {
+	shards := clustertest.Start(t)
+	dir := t.TempDir()
+	plan := testPlan(t)
+	rows := clustertest.Messy(plan, 2_000, 5)
+	for i := range rows {
+		rows[i].Arm = ""
+	}
+	shards.Create(t, "requests", rows)
+	good := warehouseConfig(t, dir, shards, "requests_all", nil)
+	out := filepath.Join(dir, "out")
+	fails := func(want int, password, config string, says ...string) {
+		t.Helper()
+		code, stdout, stderr := asked(t, password, "run", "--config", config, "--date", "2026-11-08", "--out", out)
+		if code != want || stdout != "" {
+			t.Errorf("exit code %d, want %d; stdout %q\n%s", code, want, stdout, stderr)
+		}
+		for _, text := range append(says, "switchback: error: ") {
+			if !strings.Contains(stderr, text) {
+				t.Errorf("stderr does not say %q:\n%s", text, stderr)
+			}
+		}
+		if strings.Contains(stderr, clustertest.Password) || strings.Contains(stderr, "Stack trace") {
+			t.Errorf("stderr: %s", stderr)
+		}
+		for _, name := range []string{"switchback.duckdb", "plan.csv", "latest"} {
+			if _, err := os.Lstat(filepath.Join(out, name)); err == nil {
+				t.Errorf("%s was written", name)
+			}
+		}
+		if left, err := os.ReadDir(filepath.Join(out, "reports")); err != nil || len(left) != 0 {
+			t.Errorf("reports: %v, %v", left, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(out, "*.tmp-*")); err != nil || len(left) != 0 {
+			t.Errorf("left aside: %v, %v", left, err)
+		}
+	}
+	fails(exitUsage, "wrong", good, "user or password refused", warehousePassword)
+	missing := warehouseConfig(t, t.TempDir(), shards, "requests_all", func(c map[string]string) { c["ttft_ms"] = "first_token_ms" })
+	fails(exitUsage, clustertest.Password, missing, `column ttft_ms = "first_token_ms"`, "logs.columns")
+	fails(exitUsage, clustertest.Password, warehouseConfig(t, dir, shards, "request", nil), "table request", "logs.table")
+	shards.Create(t, "empty", nil)
+	fails(exitFailed, clustertest.Password, warehouseConfig(t, dir, shards, "empty_all", nil), "no row in the window")
+	local := filepath.Join(t.TempDir(), "keys.toml")
+	if err := os.WriteFile(local, []byte(experimentText+"[logs]\nfiles = [\"log.jsonl\"]\ntable = \"requests\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := asked(t, "", "run", "--config", local, "--out", filepath.Join(t.TempDir(), "out")); code != exitUsage || !strings.Contains(stderr, "keys.toml:8: logs.table: is for rows that lie in a warehouse") {
+		t.Errorf("a table without a warehouse: exit code %d\n%s", code, stderr)
+	}
+
+	// A dry run asks for types only and prints the SQL.
+	code, stdout, stderr := asked(t, clustertest.Password, "run", "--config", good, "--dry-run")
+	if code != 0 || strings.Count(stdout, "GLOBAL ALL INNER JOIN places") < 20 || strings.Contains(stdout, clustertest.Password) {
+		t.Errorf("dry run: exit code %d, %d bytes\n%s", code, len(stdout), stderr)
+	}
+	for _, statement := range strings.Split(strings.TrimSpace(stdout), ";\n\n") {
+		_, sql, _ := strings.Cut(statement, "\n")
+		if sql = strings.TrimSpace(sql); !strings.HasPrefix(sql, "WITH") && !strings.HasPrefix(sql, "SELECT") {
+			t.Errorf("not a SELECT: %.80s", sql)
+		}
+	}
+
+	// One of two shards is gone.
+	shards.Stop(t, 1)
+	fails(exitFailed, clustertest.Password, good, "warehouse: table requests_all: All connection tries failed", "a part of the cluster does not answer", "the warehouse is asked again")
+}

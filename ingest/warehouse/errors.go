@@ -118,5 +118,6 @@ func isLost(err error) bool {
 func oneLine(message string) string {
 	message, _, _ = strings.Cut(message, "Stack trace:")
 	message, _, _ = strings.Cut(message, "\n")
+	message, _, _ = strings.Cut(message, " Log:")
 	return strings.TrimRight(strings.TrimSpace(message), ". ")
 }
