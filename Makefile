@@ -8,7 +8,7 @@ LINT_VERSION := $(shell sed -n '1s/^\# golangci-lint \([0-9.]*\).*/\1/p' .golang
 LINT     := .bin/golangci-lint-$(LINT_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build run test test-slow race bench bench-peers fuzz golden docs example lint check dist dist-check clean
+.PHONY: help tools build run test test-slow test-cluster race bench bench-peers fuzz golden docs example lint check dist dist-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ test: tools ## run the tests
 
 test-slow: tools ## run the tests with the slow ones (minutes)
 	SWITCHBACK_SLOW=1 $(GO) test -timeout 60m ./...
+
+test-cluster: tools ## run the tests of rows in a ClickHouse cluster: two shards on loopback ports
+	@command -v clickhouse-server >/dev/null 2>&1 || { echo "make test-cluster needs clickhouse-server: not in PATH (Debian: apt-get install clickhouse-server)" >&2; exit 1; }
+	SWITCHBACK_CLUSTER=1 $(GO) test -count=1 -timeout 30m ./ingest/warehouse
+	SWITCHBACK_CLUSTER=1 $(GO) test -count=1 -timeout 30m -run Warehouse ./cmd/switchback
 
 race: tools ## run the short tests under the race detector
 	$(GO) test -race -short -timeout 20m ./...
