@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"switchback/experiment"
@@ -19,38 +18,8 @@ type ArmCounts struct {
 
 // ArmCounts counts the kept rows of the window's two arms, control first.
 func (s *Store) ArmCounts(ctx context.Context, w Window) ([2]ArmCounts, error) {
-	counts := [2]ArmCounts{{Arm: w.Arms.Control}, {Arm: w.Arms.Treatment}}
-	plan, err := s.Plan(ctx, w.Arms)
-	if err != nil {
-		return counts, err
-	}
-	_, health := matchPairs(plan, w)
-	lone := isLone(plan, health.Lone)
-	columns := requestColumns()
-	selected := []string{
-		"count(*) FILTER (NOT (" + lone + "))",
-		"count(*) FILTER (" + lone + ")",
-		fmt.Sprintf("count(*) FILTER (NOT (%s) AND r.quality & %d <> 0)", lone, experiment.QualityStraddlesBlock),
-	}
-	for _, c := range columns {
-		selected = append(selected, "count(r."+c.name+") FILTER (NOT ("+lone+"))")
-	}
-	query := "SELECT " + strings.Join(selected, ", ") + " FROM requests r WHERE r.arm = ? AND " + w.kept()
-	for i := range counts {
-		c := &counts[i]
-		known := make([]int64, len(columns))
-		targets := []any{&c.Kept, &c.Lone, &c.Straddling}
-		for j := range known {
-			targets = append(targets, &known[j])
-		}
-		if err := s.db.QueryRowContext(ctx, query, c.Arm).Scan(targets...); err != nil {
-			return counts, fmt.Errorf("count rows of arm %s: %w", c.Arm, err)
-		}
-		for j, column := range columns {
-			c.Columns = append(c.Columns, Known{column.name, known[j], c.Kept})
-		}
-	}
-	return counts, nil
+	_, counts, err := s.Census(ctx, w)
+	return counts, err
 }
 
 // isLone is the SQL condition that the block of a row r is one of the lone ones, which are named as BlockHealth does.

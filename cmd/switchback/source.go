@@ -77,12 +77,7 @@ func (r storeRows) summaries(ctx context.Context) (rowSummaries, error) {
 }
 
 func (r storeRows) health(ctx context.Context) (ingest.Health, [2]ingest.ArmCounts, error) {
-	h, err := r.store.Health(ctx, r.window)
-	if err != nil {
-		return h, [2]ingest.ArmCounts{}, err
-	}
-	counts, err := r.store.ArmCounts(ctx, r.window)
-	return h, counts, err
+	return r.store.Census(ctx, r.window)
 }
 
 func (r storeRows) series(ctx context.Context, models, metrics []string, step time.Duration, clients int) (rowSeries, error) {
