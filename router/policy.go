@@ -10,8 +10,9 @@ import (
 type policy interface {
 	// kinds says which kinds of request the policy treats differently: each has a table.
 	kinds(c *Config) kinds
-	// fill answers for the eligible endpoints; shares sum to 1, none for the others. It reads the snapshot and writes the table.
-	fill(r *Router, k kind, eligible Set, t *table)
+	// fill answers for the eligible endpoints; shares sum to 1, none for the others. It reads the snapshot, writes the table and reports
+	// whether it changed.
+	fill(r *Router, k kind, eligible Set, t *table) bool
 }
 
 // kinds are the differences between requests that a policy looks at.

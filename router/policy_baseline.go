@@ -6,9 +6,10 @@ import "math"
 // moving average of the response time × (requests in flight + 1) (Finagle's P2C with Peak EWMA).
 type twoChoices struct{ single }
 
-func (twoChoices) fill(_ *Router, _ kind, eligible Set, t *table) {
+func (twoChoices) fill(_ *Router, _ kind, eligible Set, t *table) bool {
 	t.even(eligible)
 	t.first, t.retry = byTwoPeaks, byTwoPeaks
+	return true
 }
 
 // peakMemory is the time constant with which a peak is forgotten.
@@ -35,9 +36,10 @@ func (l *load) burden() float64 {
 // uniformPolicy is the baseline that knows nothing: every endpoint alike.
 type uniformPolicy struct{ single }
 
-func (uniformPolicy) fill(_ *Router, _ kind, eligible Set, t *table) {
+func (uniformPolicy) fill(_ *Router, _ kind, eligible Set, t *table) bool {
 	t.even(eligible)
 	t.first, t.retry = byShare, byShare
+	return true
 }
 
 // oraclePolicy is the bound that only a simulation can reach: Routing Cost from the market's true state, each endpoint filled to its
@@ -73,7 +75,7 @@ func (r *Router) Reveal(endpoint int32, t Truth) {
 
 func (oraclePolicy) kinds(*Config) kinds { return kinds{sizes: true} }
 
-func (oraclePolicy) fill(r *Router, k kind, eligible Set, t *table) {
+func (oraclePolicy) fill(r *Router, k kind, eligible Set, t *table) bool {
 	believed := r.signals
 	if r.truth != nil {
 		believed = r.revealed
@@ -108,4 +110,5 @@ func (oraclePolicy) fill(r *Router, k kind, eligible Set, t *table) {
 		t.shares[cheapest] += left
 	}
 	t.first, t.retry = byShare, byOrder
+	return true
 }

@@ -9,7 +9,7 @@ type costPolicy struct{}
 // kinds: requests with tools are different when tiers apply to them.
 func (costPolicy) kinds(c *Config) kinds { return kinds{sizes: true, tools: c.Share.Exacto} }
 
-func (costPolicy) fill(r *Router, k kind, eligible Set, t *table) {
+func (costPolicy) fill(r *Router, k kind, eligible Set, t *table) bool {
 	flagged := r.flagged
 	if k.tools {
 		r.exacto()
@@ -32,6 +32,7 @@ func (costPolicy) fill(r *Router, k kind, eligible Set, t *table) {
 		t.sortOrder(t.scratch)
 		t.retry = byOrder
 	}
+	return true
 }
 
 // share turns the costs of a table into shares of the eligible endpoints.

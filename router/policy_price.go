@@ -9,23 +9,31 @@ type pricePolicy struct{}
 
 func (pricePolicy) kinds(c *Config) kinds { return kinds{tools: c.Price.Exacto} }
 
-func (pricePolicy) fill(r *Router, k kind, eligible Set, t *table) {
-	// The candidates of the first try are the best group: stable, and of the best tier.
-	key, group := t.scratch, t.piles
-	for i := range key {
-		key[i], group[i] = r.endpoints[i].Price.Input, 0
-		if r.unstable.Has(int32(i)) {
-			key[i] += behind
-			group[i] = 1
-		}
-	}
+func (pricePolicy) fill(r *Router, k kind, eligible Set, t *table) bool {
 	if k.tools {
 		r.exacto()
-		for i, tier := range r.tiers {
-			key[i] += float64(tier) * 2 * behind
-			group[i] += 2 * tier
-		}
 	}
+	same := t.filled && t.eligible == eligible
+	key, group := t.scratch, t.group
+	for i := range group {
+		key[i] = r.endpoints[i].Price.Input
+		g := uint8(0)
+		if r.unstable.Has(int32(i)) {
+			key[i] += behind
+			g = 1
+		}
+		if k.tools {
+			key[i] += float64(r.tiers[i]) * 2 * behind
+			g += 2 * r.tiers[i]
+		}
+		same = same && group[i] == g
+		group[i] = g
+	}
+	if same {
+		return false // prices never change, so neither do shares and order
+	}
+	t.filled, t.eligible = true, eligible
+	// The candidates of the first try are the best group: stable, and of the best tier.
 	best := uint8(math.MaxUint8)
 	for i, g := range group {
 		if g < best && eligible.Has(int32(i)) {
@@ -45,6 +53,7 @@ func (pricePolicy) fill(r *Router, k kind, eligible Set, t *table) {
 	}
 	t.sortOrder(key)
 	t.first, t.retry = byShare, byOrder
+	return true
 }
 
 // behind added to a price per token puts an endpoint behind all prices.

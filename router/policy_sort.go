@@ -6,7 +6,7 @@ type sortPolicy struct {
 	by Sort
 }
 
-func (p sortPolicy) fill(r *Router, _ kind, eligible Set, t *table) {
+func (p sortPolicy) fill(r *Router, _ kind, eligible Set, t *table) bool {
 	if p.by == SortExacto {
 		r.exacto()
 	}
@@ -24,6 +24,7 @@ func (p sortPolicy) fill(r *Router, _ kind, eligible Set, t *table) {
 	}
 	t.sortOrder(t.scratch)
 	t.strict(eligible)
+	return true
 }
 
 // tieBreak makes the output price decide between equal input prices.
@@ -51,7 +52,7 @@ func newOrderPolicy(slugs []string, endpoints []Endpoint) orderPolicy {
 	return p
 }
 
-func (p orderPolicy) fill(r *Router, _ kind, eligible Set, t *table) {
+func (p orderPolicy) fill(r *Router, _ kind, eligible Set, t *table) bool {
 	for i := range t.scratch {
 		t.scratch[i] = r.endpoints[i].Price.Input
 		if p.rank != nil {
@@ -62,4 +63,5 @@ func (p orderPolicy) fill(r *Router, _ kind, eligible Set, t *table) {
 	}
 	t.sortOrder(t.scratch)
 	t.strict(eligible)
+	return true
 }

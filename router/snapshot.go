@@ -77,8 +77,7 @@ func (r *Router) table(req *Request) *table {
 }
 
 func (r *Router) fill(d *deck, k kind, eligible Set, t *table) {
-	d.policy.fill(r, k, eligible, t)
-	if !d.strict {
+	if d.policy.fill(r, k, eligible, t) && !d.strict {
 		t.prepare()
 	}
 	t.generation, t.guarded = r.generation, d.guarded
@@ -108,6 +107,9 @@ func (r *Router) filteredTable(d *deck, k kind, excluded *Set) *table {
 	}
 	if f.table.shares == nil {
 		f.table = newTable(r.rank)
+	}
+	if f.deck != d || f.kind != k {
+		f.table.filled = false
 	}
 	f.deck, f.kind, f.excluded = d, k, *excluded
 	r.fill(d, k, eligible, &f.table)

@@ -28,6 +28,9 @@ type table struct {
 	order      []uint8
 	scratch    []float64
 	piles      []uint8
+	group      []uint8 // of the price policy, what the table follows from …
+	eligible   Set     // … for these endpoints …
+	filled     bool    // … once it was filled
 	rank       []uint8 // places of the endpoints by slug, which decide ties whatever the order of the input
 }
 
@@ -42,7 +45,7 @@ func newTable(rank []uint8) table {
 	n := len(rank)
 	t := table{
 		rank: rank, shares: make([]float64, n), costs: make([]float64, n), columns: make([]column, n),
-		order: make([]uint8, n), scratch: make([]float64, n), piles: make([]uint8, n),
+		order: make([]uint8, n), scratch: make([]float64, n), piles: make([]uint8, n), group: make([]uint8, n),
 	}
 	for i := range t.order {
 		t.order[i] = uint8(i)

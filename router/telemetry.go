@@ -94,7 +94,7 @@ func (t *telemetry) weigh(now Instant) weights {
 	d := float64(now - t.near)
 	if x := d * t.fastest; x > nearby || x < -nearby {
 		t.approach(now)
-		d = 0
+		return t.nearWeights
 	}
 	return weights{
 		usual:  t.nearWeights.usual * expNear0(d*t.rate.usual),
