@@ -230,24 +230,18 @@ func fieldComments(t *testing.T) map[string]string {
 
 // formatTable loads the sample of every log format and says which values came out of it.
 func formatTable(t *testing.T) string {
-	samples, err := filepath.Glob("../../ingest/testdata/formats/*")
-	if err != nil {
-		t.Fatal(err)
-	}
 	shown := []struct{ title, column string }{
 		{"arm", "arm"}, {"conversation", "session_id"}, {"TTFT", "ttft_ms"}, {"caller TTFT", "caller_ttft_ms"}, {"whole request", "total_ms"},
 		{"tokens", "output_tokens"}, {"cached", "cached_tokens"}, {"cost", "cost_usd"}, {"attempts", "attempts"}, {"429s", "n_429"}, {"failed time", "failed_ms"},
 		{"tool calls", "tool_call_ok"},
 	}
 	lines := map[string][]string{}
-	for _, sample := range samples {
-		if format, known := knownColumns(t, sample); format != "" {
-			cells := []string{"`" + format + "`"}
-			for _, s := range shown {
-				cells = append(cells, map[bool]string{true: "✓"}[known[s.column]])
-			}
-			lines[format] = cells
+	for format, known := range knownByFormat(t) {
+		cells := []string{"`" + format + "`"}
+		for _, s := range shown {
+			cells = append(cells, map[bool]string{true: "✓"}[known[s.column]])
 		}
+		lines[format] = cells
 	}
 	head := []string{"format"}
 	for _, s := range shown {
@@ -262,6 +256,68 @@ func formatTable(t *testing.T) string {
 		}
 	}
 	return markdownTable(rows)
+}
+
+// formatFieldTables says for every format of a gateway which keys of its records fill which columns.
+func formatFieldTables(t *testing.T) string {
+	var b strings.Builder
+	known := knownByFormat(t)
+	for _, format := range ingest.Formats() {
+		if format == ingest.FormatCanonical {
+			continue
+		}
+		straight := map[string]bool{}
+		rows := [][]string{{"column", "key", "unit"}}
+		for _, f := range ingest.FormatFields(format) {
+			straight[f.Column] = true
+			rows = append(rows, []string{"`" + f.Column + "`", "`" + strings.Join(f.Keys, "`, else `") + "`", f.Unit})
+		}
+		var derived []string
+		for _, column := range documentedColumns(t) {
+			switch column {
+			case "block_id", "in_burn_in", "source", "source_row_id", "model_raw", "provider_raw", "load_id", "quality", "arm_logged":
+			default:
+				if known[format][column] && !straight[column] {
+					derived = append(derived, "`"+column+"`")
+				}
+			}
+		}
+		fmt.Fprintf(&b, "### %s\n\n%s", format, markdownTable(rows))
+		if len(derived) > 0 {
+			fmt.Fprintf(&b, "\nFrom several keys: %s.\n", strings.Join(derived, ", "))
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// documentedColumns are the columns of the table in docs/log-format.md.
+func documentedColumns(t *testing.T) []string {
+	var names []string
+	for line := range strings.Lines(readDocument(t, "docs/log-format.md")) {
+		if m := columnRow.FindStringSubmatch(line); m != nil {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+var columnRow = regexp.MustCompile("^\\| `([a-z0-9_]+)` \\| [A-Z]")
+
+// knownByFormat loads the samples of all formats and says which columns came out of each.
+func knownByFormat(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	samples, err := filepath.Glob("../../ingest/testdata/formats/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]map[string]bool{}
+	for _, sample := range samples {
+		if format, known := knownColumns(t, sample); format != "" {
+			found[format] = known
+		}
+	}
+	return found
 }
 
 // knownColumns loads a sample and returns its format, "" when it is none of a gateway, with the columns that some request

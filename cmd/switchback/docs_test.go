@@ -315,6 +315,7 @@ func TestGeneratedPartsAreCurrent(t *testing.T) {
 		"metrics":            metricTable,
 		"scenarios":          scenarioTable,
 		"formats":            formatTable,
+		"format-fields":      formatFieldTables,
 	}
 	used := map[string]bool{}
 	for _, name := range documents(t) {
