@@ -25,7 +25,7 @@ func (r *Rows) WriteParquet(ctx context.Context, w io.Writer, tempDir string) (e
 		return fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	dsn, err := dataSource(filepath.Join(dir, "rows.duckdb"), DefaultOptions())
+	dsn, err := dataSource(filepath.Join(dir, "rows.duckdb"), Options{Memory: "256MiB"})
 	if err != nil {
 		return fmt.Errorf("write parquet: %w", err)
 	}

@@ -55,6 +55,7 @@ func (p *process) checkRun(ctx context.Context, s *runSettings, fs *pflag.FlagSe
 		k.fault(err)
 	} else {
 		k.ok("configuration", "%s", c.Name)
+		k.warehouse(ctx, p, s)
 	}
 	k.schedule(s, p.now())
 	need, err := k.inputs(ctx, p.now())
@@ -133,6 +134,22 @@ func coversDay(plan experiment.Plan, date string) bool {
 		}
 	}
 	return false
+}
+
+// warehouse connects to where the rows lie, if it is a warehouse, and looks at its table.
+func (k *runCheck) warehouse(ctx context.Context, p *process, s *runSettings) {
+	if !k.config.inWarehouse() {
+		return
+	}
+	j := &job{p: p, config: k.config}
+	j.progress, j.log = p.newProgress(&s.settings)
+	house, err := j.openWarehouse(ctx)
+	if err != nil {
+		k.fault(err)
+		return
+	}
+	k.ok("warehouse", "%s, version %s", house, house.Version())
+	k.fault(house.Close())
 }
 
 // inputs checks the files that are read, and returns about how many bytes of disk the run needs.
