@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"switchback/ingest/rules"
@@ -16,8 +17,10 @@ import (
 
 // Series answers stats.Analyze about parts of the rows: those of some minutes of their blocks, those that another burn-in
 // would keep, those of conversations that their block began, those of all clients but one. All parts come from one pass
-// over the table into a narrow temporary one, from which the rows around the quantiles are fetched once. Close it.
+// over the table into a narrow temporary one, from which the rows around the quantiles are fetched once. Several goroutines
+// may ask Sources of it at a time. Close it.
 type Series struct {
+	asking  sync.Mutex // held by a question that a Source asks the connection
 	conn    *sql.Conn
 	columns columnMap
 	window  Window

@@ -130,16 +130,13 @@ func (s *Series) countParts(ctx context.Context) error {
 		add(fmt.Sprintf("count(*) FILTER (%s = %d)", m.column, stats.Inf))
 		quantiles++
 	}
-	for way, keys := range [2]string{
-		countedByTime:   "cell, step, 0, kept, false",
-		countedByOrigin: "cell, 0, client, kept, born",
+	for way, rows := range [2]struct{ keys, where, order string }{
+		countedByTime:   {"cell, step, 0, kept, false", "", "cell, step, kept"},
+		countedByOrigin: {"cell, 0, client, true, born", " WHERE kept", "cell, client, born"},
 	} {
-		query := "SELECT " + keys + ", " + strings.Join(counted, ", ") + s.around()
-		if way == countedByOrigin {
-			query += " WHERE kept"
-		}
+		query := "SELECT " + rows.keys + ", " + strings.Join(counted, ", ") + s.around() + rows.where + " GROUP BY " + rows.order + " ORDER BY " + rows.order
 		var err error
-		if s.counts[way], err = s.readCounts(ctx, query+" GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5", len(counted)); err != nil {
+		if s.counts[way], err = s.readCounts(ctx, query, len(counted)); err != nil {
 			return err
 		}
 	}

@@ -140,6 +140,8 @@ func (p *partSource) Values(ctx context.Context, quantity string, bins []stats.M
 	if len(outside) == 0 {
 		return out, nil
 	}
+	s.asking.Lock()
+	defer s.asking.Unlock()
 	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf("SELECT cell, %[1]s, count(*) FROM temp.since WHERE %[1]s > 0 AND %[1]s < %[2]d AND %[3]s AND (%[4]s) GROUP BY ALL",
 		m.column, stats.Inf, p.part.sql, strings.Join(outside, " OR ")))
 	if err != nil {

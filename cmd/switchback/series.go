@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"switchback/experiment"
 	"switchback/ingest"
@@ -104,15 +108,38 @@ func partOptions(o stats.Options) stats.Options {
 	return o
 }
 
-// estimate returns the overall row of a metric in a part of the rows, and its pairs.
-func (a partAnalysis) estimate(metric string, part stats.Source) (stats.Estimate, stats.PairEffects, error) {
-	m := statsMetric(metric)
-	m.Published = false
-	found, err := stats.Analyze(a.ctx, part, []stats.Metric{m}, a.pairs, a.options)
-	if err != nil {
-		return stats.Estimate{}, stats.PairEffects{}, err
+// partQuestion asks for the effect on a metric in a part of the rows.
+type partQuestion struct {
+	metric string
+	part   stats.Source
+}
+
+// partAnswer is the overall row of the part, and its pairs.
+type partAnswer struct {
+	stats.Estimate
+	pairs stats.PairEffects
+}
+
+// estimate answers questions, in their order. There are many small ones, so each has one thread and several are worked on
+// at a time.
+func (a partAnalysis) estimate(questions []partQuestion) ([]partAnswer, error) {
+	answers := make([]partAnswer, len(questions))
+	work, ctx := errgroup.WithContext(a.ctx)
+	work.SetLimit(cmp.Or(max(0, a.options.Threads), runtime.GOMAXPROCS(0)))
+	options := a.options
+	options.Threads = 1
+	for i, q := range questions {
+		work.Go(func() error {
+			m := statsMetric(q.metric)
+			m.Published = false
+			found, err := stats.Analyze(ctx, q.part, []stats.Metric{m}, a.pairs, options)
+			if err == nil {
+				answers[i] = partAnswer{found.Estimates[0], found.PairEffects[0]}
+			}
+			return err
+		})
 	}
-	return found.Estimates[0], found.PairEffects[0], nil
+	return answers, work.Wait()
 }
 
 func statsMetric(id string) stats.Metric {
@@ -145,38 +172,42 @@ func blockPoints(ctx context.Context, parts rowSeries, featured []string) ([]rep
 // sinceSwitch estimates the effect in each slice of the blocks, burn-in included.
 func (a partAnalysis) sinceSwitch(featured []string, slice, length, burnIn int) ([]reports.SinceSwitchPoint, error) {
 	var points []reports.SinceSwitchPoint
+	var questions []partQuestion
 	for _, metric := range featured {
 		if !a.series.Has(metric) {
 			continue
 		}
 		for from := 0; from < length; from += slice {
-			to := min(from+slice, length)
-			e, _, err := a.estimate(metric, a.series.Minutes(metric, from, from+slice))
-			if err != nil {
-				return nil, err
-			}
 			points = append(points, reports.SinceSwitchPoint{
-				Metric: metric, FromMinute: float64(from), ToMinute: float64(to), Relative: e.Relative, InBurnIn: from < burnIn, Pairs: e.Pairs,
+				Metric: metric, FromMinute: float64(from), ToMinute: float64(min(from+slice, length)), InBurnIn: from < burnIn,
 			})
+			questions = append(questions, partQuestion{metric, a.series.Minutes(metric, from, from+slice)})
 		}
 	}
-	return points, nil
+	answers, err := a.estimate(questions)
+	for i, e := range answers {
+		points[i].Relative, points[i].Pairs = e.Relative, e.Pairs
+	}
+	return points, err
 }
 
 // bornInBlock returns the check rows of requests that no earlier block pinned to an endpoint.
 func (a partAnalysis) bornInBlock(featured []string) ([]stats.Estimate, error) {
-	var rows []stats.Estimate
+	var questions []partQuestion
 	for _, metric := range featured {
-		if !a.series.Has(metric) {
-			continue
+		if a.series.Has(metric) {
+			questions = append(questions, partQuestion{metric, a.series.BornInBlock(metric)})
 		}
-		e, _, err := a.estimate(metric, a.series.BornInBlock(metric))
-		if err != nil {
-			return nil, err
-		}
+	}
+	answers, err := a.estimate(questions)
+	if err != nil {
+		return nil, err
+	}
+	var rows []stats.Estimate
+	for _, e := range answers {
 		e.ID += ingest.SuffixBornInBlock
 		e.Estimand += ", over requests that no earlier block pinned to an endpoint, with Student's interval by leaving out pairs"
-		rows = append(rows, e)
+		rows = append(rows, e.Estimate)
 	}
 	return rows, nil
 }

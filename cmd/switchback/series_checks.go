@@ -28,21 +28,26 @@ func (a partAnalysis) checks(featured []string, e estimates, length, burnIn int)
 		if !a.series.Has(metric) {
 			continue
 		}
+		var burnIns []int
+		var questions []partQuestion
 		for minutes := 0; minutes <= 3*burnInStep && minutes < length; minutes += burnInStep {
-			if minutes == burnIn {
-				continue
+			if minutes != burnIn {
+				burnIns = append(burnIns, minutes)
+				questions = append(questions, partQuestion{metric, a.series.BurnIn(metric, minutes)})
 			}
-			_, with, err := a.estimate(metric, a.series.BurnIn(metric, minutes))
-			if err != nil {
-				return nil, err
-			}
-			checks = append(checks, burnInCheck(metric, minutes, burnIn, with.Against(pairs)))
 		}
-		c, err := a.clientCheck(metric, headline)
+		clients := a.series.Clients()
+		for _, client := range clients {
+			questions = append(questions, partQuestion{metric, a.series.WithoutClient(metric, client)})
+		}
+		answers, err := a.estimate(questions)
 		if err != nil {
 			return nil, err
 		}
-		checks = append(checks, c)
+		for i, minutes := range burnIns {
+			checks = append(checks, burnInCheck(metric, minutes, burnIn, answers[i].pairs.Against(pairs)))
+		}
+		checks = append(checks, clientCheck(metric, headline, clients, answers[len(burnIns):]))
 	}
 	// One question after the other, rather than one metric after the other.
 	order := checkOrder()
@@ -166,16 +171,12 @@ func burnInCheck(metric string, minutes, burnIn int, against stats.Contrast) rep
 	return outcome(c, minutes > burnIn && unlikely(c.PValue, oddChance))
 }
 
-// clientCheck leaves out the largest clients in turn.
-func (a partAnalysis) clientCheck(metric string, headline stats.Estimate) (reports.Check, error) {
+// clientCheck compares the effects without each of the largest clients in turn.
+func clientCheck(metric string, headline stats.Estimate, clients []string, each []partAnswer) reports.Check {
 	c := reports.Check{ID: reports.CheckLeaveClientOut, Metric: metric}
 	farthest := -1.0
-	for _, client := range a.series.Clients() {
-		e, _, err := a.estimate(metric, a.series.WithoutClient(metric, client))
-		if err != nil {
-			return c, err
-		}
-		without := e.Relative.Estimate
+	for i, client := range clients {
+		without := each[i].Relative.Estimate
 		if without == nil || headline.Relative.Estimate == nil {
 			continue
 		}
@@ -190,5 +191,5 @@ func (a partAnalysis) clientCheck(metric string, headline stats.Estimate) (repor
 			c.Hi = without
 		}
 	}
-	return outcome(c, readsDifferently(headline, stats.Effect{Estimate: c.Value, Lo: c.Lo, Hi: c.Hi})), nil
+	return outcome(c, readsDifferently(headline, stats.Effect{Estimate: c.Value, Lo: c.Lo, Hi: c.Hi}))
 }
