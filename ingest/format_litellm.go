@@ -83,7 +83,9 @@ func liteLLMStandard() mapping {
 			row.apply(r)
 			return keep()
 		},
-		fold: func(row *mappedRow) link { return liteLLMLink(row, row.rec.get("trace_id").str()) },
+		compose:    composeLiteLLM,
+		perAttempt: true,
+		fold:       func(row *mappedRow) link { return liteLLMLink(row, row.rec.get("trace_id").str()) },
 	}
 }
 
@@ -167,10 +169,7 @@ func liteLLMLink(row *mappedRow, key string) link {
 	if code == 0 {
 		status = experiment.Some[int32](200)
 	}
-	a := attempt{N: 1, Provider: canonicalProvider(row.ProviderRaw), Start: micros64(0), Latency: row.Total, HTTPStatus: status, Cost: row.Cost}
-	if row.Status == experiment.StatusError {
-		a.ErrorType = liteLLMErrorType(row.rec)
-	}
+	a := attempt{N: 1, Provider: canonicalProvider(row.ProviderRaw), Start: micros64(0), Latency: row.Total, HTTPStatus: status, ErrorType: liteLLMErrorType(row.rec), Cost: row.Cost}
 	row.attempts = []attempt{a}
 	return link{key: key, open: row.Status == experiment.StatusError, gap: 1_000_000}
 }

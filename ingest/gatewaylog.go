@@ -49,17 +49,95 @@ func NewGatewayWriter(w io.Writer, name string) (*GatewayWriter, error) {
 	return nil, fmt.Errorf("log format %q cannot be written; these can: %s", name, strings.Join(WritableFormats(), ", "))
 }
 
-// Write appends the requests of a batch, one a line.
+// Write appends the requests of a batch, one a line, or their attempts, where these are the records of the format.
 func (g *GatewayWriter) Write(b *experiment.Batch) error {
 	left := triesOf{b.Attempts}
 	for i := range b.Requests {
-		rec := g.record(&b.Requests[i], left.next(b.Requests[i].RequestID))
-		g.line = append(rec.appendJSON(g.line[:0]), '\n')
-		if _, err := g.w.Write(g.line); err != nil {
-			return err
+		r := &b.Requests[i]
+		tries := left.next(r.RequestID)
+		if !g.mapping.perAttempt {
+			if err := g.writeLine(r, tries); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, row := range attemptRecords(r, tries) {
+			if err := g.writeLine(&row.Request, row.attempts); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func (g *GatewayWriter) writeLine(r *request, tries []attempt) error {
+	rec := g.record(r, tries)
+	g.line = append(rec.appendJSON(g.line[:0]), '\n')
+	_, err := g.w.Write(g.line)
+	return err
+}
+
+// attemptRecords takes a request apart into one row for each attempt: the last one has what the request has, those before
+// it failed and have an id of their own. The gateway's own time before the first attempt counts to that one. A request
+// whose attempts are not listed is one row.
+func attemptRecords(r *request, tries []attempt) []mappedRow {
+	if len(tries) == 0 {
+		tries = []attempt{{N: 1, Provider: r.Provider, Latency: r.Total, HTTPStatus: experiment.Some(int32(httpStatus(r.Status)))}}
+	}
+	var rows []mappedRow
+	for i, try := range tries {
+		row := mappedRow{Request: *r}
+		row.SourceRowID = r.RequestID // what the attempts share
+		if i == 0 {
+			try.Latency, try.Start = experiment.Some(try.Start.Value+try.Latency.Value), experiment.Some[experiment.Micros](0)
+		}
+		row.TS += experiment.Instant(try.Start.Value)
+		row.attempts = []attempt{try}
+		if i < len(tries)-1 {
+			row.RequestID += "-" + strconv.Itoa(i+1)
+			row.Status = experiment.StatusError
+			row.TTFT, row.CallerTTFT = experiment.Opt[experiment.Micros]{}, experiment.Opt[experiment.Micros]{}
+			noTokens(&row.Request)
+			noCost(&row.Request)
+		} else if row.CallerTTFT.Known {
+			row.TTFT = experiment.Some(row.CallerTTFT.Value - try.Start.Value)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// composeLiteLLM writes an attempt as LiteLLM's standard logging payload does.
+func composeLiteLLM(r *request, tries []attempt, rec *node) {
+	try := tries[0]
+	rec.put(textNode("trace-"+r.SourceRowID), "trace_id")
+	rec.put(textNode(r.Model), "model_group")
+	seconds := func(after experiment.Micros) node {
+		return numberNode(appendDecimal(nil, int64(r.TS)+int64(after), 6))
+	}
+	if try.Latency.Known {
+		rec.put(seconds(try.Latency.Value), "endTime")
+	}
+	if r.TTFT.Known {
+		rec.put(seconds(r.TTFT.Value), "completionStartTime")
+	}
+	status, code := "success", int64(try.HTTPStatus.Value)
+	if r.Status == experiment.StatusCancelled {
+		code = 499
+	}
+	if r.Status == experiment.StatusError || r.Status == experiment.StatusErrorMidstream || code == 499 {
+		status = "failure"
+		rec.put(textNode(strconv.FormatInt(code, 10)), "error_information", "error_code")
+		rec.put(textNode(try.ErrorType), "error_information", "error_class")
+	}
+	rec.put(textNode(status), "status")
+	rec.put(textNode(status), "status_fields", "llm_api_status")
+	rec.put(moneyNode(r.Cost), "response_cost")
+	rec.put(textNode("dep-"+try.Provider), "model_id")
+	rec.put(node{kind: jsonBool, text: strconv.AppendBool(nil, r.Status == experiment.StatusGatewayCache)}, "cache_hit")
+	if r.Arm != "" {
+		rec.put(node{kind: jsonNested, array: true, members: []member{{value: textNode("arm:" + r.Arm)}}}, "request_tags")
+	}
 }
 
 // Close writes what is buffered.

@@ -15,6 +15,7 @@ import (
 func carried() map[string]struct{ ok, all string } {
 	return map[string]struct{ ok, all string }{
 		"openrouter-generation": {"session_id ts model provider attempts n_429 n_retries total_ms failed_ms input_tokens cached_tokens output_tokens cost_usd status streamed is_byok", "session_id ts model streamed"},
+		"litellm-standard":      {"session_id client_id ts model provider arm attempts n_429 n_retries input_tokens cached_tokens cache_write_tokens output_tokens cost_usd status streamed", "session_id ts model arm attempts n_429 status streamed"},
 		"helicone":              {"session_id ts model caller_ttft_ms total_ms input_tokens cached_tokens output_tokens cost_usd status", "session_id ts model total_ms status"},
 		"langfuse":              {"session_id ts model caller_ttft_ms total_ms input_tokens cached_tokens output_tokens cost_usd status", "session_id ts model total_ms status"},
 		"portkey":               {"session_id ts model provider attempts n_retries total_ms input_tokens output_tokens cost_usd status", "session_id ts model total_ms status"},
@@ -40,7 +41,7 @@ func TestGatewayFormatsRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Write(&experiment.Batch{Requests: requests}); err != nil {
+			if err := w.Write(&experiment.Batch{Requests: requests, Attempts: attemptsOf(requests)}); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Close(); err != nil {

@@ -46,6 +46,8 @@ type mapping struct {
 	convert func(rec node, r *request, in *mappedRows) outcome
 	// compose, when set, lets the format be written: it adds to a record what convert reads from it.
 	compose func(r *request, tries []attempt, rec *node)
+	// perAttempt tells that a written record is an attempt, of which compose gets one at a time.
+	perAttempt bool
 	// fold, when set, joins attempts into requests.
 	fold folder
 	// perFile is a caveat about every file of the format.
