@@ -95,7 +95,7 @@ const binsPerOctave = 32
 // Bin implements Dialect with whole numbers only, for shards may run on processors whose logarithms differ in the last
 // digit. Bins start at 1, so that there is a number below them that is not stats.BinZero.
 func (c ClickHouse) Bin(value string) string {
-	low := "roundToExp2(" + value + ")"
+	low := "roundToExp2(greatest(ifNull(" + value + ", 1), 1))" // the logarithm is taken of every row, also of those that have a bin already
 	return fmt.Sprintf("multiIf(%[1]s <= 0, %[2]d, %[1]s = %[3]s, %[4]d, 1 + %[5]d * toInt32(round(log2(%[6]s))) + toInt32(%[7]s))",
 		value, stats.BinZero, c.Number(stats.Inf), stats.BinInf, binsPerOctave, low, c.Divide(fmt.Sprintf("%d * (%s - %s)", binsPerOctave, value, low), low))
 }

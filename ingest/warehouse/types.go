@@ -99,10 +99,14 @@ type definition struct{ name, sql string }
 func (r reading) define() []definition {
 	name, x := rules.ClickHouseName(r.column.name), "("+r.expr+")"
 	if r.expr == "" || r.typ.nothing() {
+		if r.column.kind == bits { // quality is defined by all columns together
+			return nil
+		}
 		return []definition{{name, r.unknown()}}
 	}
 	whole := "CAST(" + x + " AS Nullable(Int64))"
-	fraction := "toFloat64(" + x + ")"
+	// Infinite values and those that no whole number can hold end a query of today when they are converted.
+	fraction := fmt.Sprintf("if(abs(toFloat64(%[1]s)) <= %[2]d, toFloat64(%[1]s), NULL)", x, int64(maxCount))
 	raw := name + "_raw"
 	switch r.column.kind {
 	case text:
@@ -135,15 +139,16 @@ func (r reading) define() []definition {
 	return []definition{{name, r.micros(x)}}
 }
 
-// unknown is the value of a column that a table does not have.
+// unknown is the value of a column that a table does not have. It is no constant: what follows from a constant is computed
+// early, and servers of today then expect a constant where they find a column.
 func (r reading) unknown() string {
 	switch r.column.kind {
 	case text:
-		return "CAST(NULL AS Nullable(String))"
+		return "materialize(CAST(NULL AS Nullable(String)))"
 	case flag:
-		return "CAST(NULL AS Nullable(UInt8))"
+		return "materialize(CAST(NULL AS Nullable(UInt8)))"
 	}
-	return "CAST(NULL AS Nullable(Int64))"
+	return "materialize(CAST(NULL AS Nullable(Int64)))"
 }
 
 // Values from these on are not believed.
