@@ -28,7 +28,6 @@ type spool struct {
 	folder string // of the file; "" is the system's for temporary files
 	most   int    // rows that are sorted in memory
 	file   *os.File
-	size   int64
 	parts  []int64 // where each ends
 	buffer []mappedRow
 }

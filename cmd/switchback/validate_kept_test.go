@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,12 +18,10 @@ import (
 
 // TestTrialsAreReadBack: an experiment comes back from the file as it was, to the last bit.
 func TestTrialsAreReadBack(t *testing.T) {
+	base, n := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "kept")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
+		n++
+		dir := filepath.Join(base, strconv.Itoa(n))
 		number := rapid.Custom(func(t *rapid.T) *float64 {
 			if rapid.Bool().Draw(t, "unknown") {
 				return nil
@@ -58,7 +57,9 @@ func TestTrialsAreReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer k.close()
+		if err := k.close(); err != nil {
+			t.Fatal(err)
+		}
 		if diff := cmp.Diff(want, found); diff != "" {
 			t.Fatal(diff)
 		}
