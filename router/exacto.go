@@ -21,11 +21,13 @@ func (r *Router) exacto() {
 	}
 	r.tiersOf = r.generation
 	c := &r.cfg.Quality
+	// The sums may have moved to a later epoch since the snapshot; so do the weights of its time.
+	priced, called := c.ExactoRequests*r.telemetry.weighPrice(r.taken), c.ExactoToolCalls*r.telemetry.weighTools(r.taken)
 	speed, tools := r.scratch[0][:0], r.scratch[1][:0]
 	for i := range r.endpoints {
 		r.tiers[i] = tierUnknown
 		e := &r.telemetry.endpoints[i]
-		if e.priced >= c.ExactoRequests*r.weights.price && e.longTools >= c.ExactoToolCalls*r.weights.tools {
+		if e.priced >= priced && e.longTools >= called {
 			r.tiers[i] = tierGood
 			speed = append(speed, e.tokens/max(e.seconds, 1e-9))
 			tools = append(tools, 1-e.longBadTools/e.longTools)

@@ -2,6 +2,7 @@ package router
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -172,6 +173,31 @@ func TestExactoSpeed(t *testing.T) {
 		if r.tiers[0] != want {
 			t.Errorf("%d endpoints: tier %d for the slow one, want %d", n, r.tiers[0], want)
 		}
+	}
+}
+
+// A move of the telemetry's epoch between a snapshot and its first use changes no tier.
+func TestExactoAfterRebase(t *testing.T) {
+	tiers := func(rebase bool) []uint8 {
+		r := newRouter(t, 6, DefaultConfig())
+		now := Instant(0)
+		for i := range 250 {
+			for e := range int32(6) {
+				o := ok()
+				o.ToolCall, o.ToolCallOK = true, e > 0 || i%2 == 0
+				r.Observe(now, e, o)
+			}
+			now += 10 * Instant(Second)
+		}
+		r.refresh(now)
+		if rebase {
+			r.telemetry.rebase(now + 30*Instant(Minute))
+		}
+		r.exacto()
+		return r.tiers
+	}
+	if before, after := tiers(false), tiers(true); !slices.Equal(before, after) || before[0] != tierLow {
+		t.Errorf("tiers %v, after a rebase %v; want the same, the first low", before, after)
 	}
 }
 

@@ -14,7 +14,6 @@ func (r *Router) snapshot(now Instant) {
 	r.taken, r.stale, r.picks = now, false, 0
 	t := &r.telemetry
 	r.weights = t.weigh(now)
-	r.weights.tools = t.weighTools(now)
 	t.expect(r.weights, r.sizes)
 	r.typical = t.typical(r.weights, r.medians)
 	all := r.sizes[len(r.sizes)-1]

@@ -113,9 +113,14 @@ func (t *telemetry) approach(now Instant) {
 	t.nearWeights = weights{usual: exp(age * t.rate.usual), price: exp(age * t.rate.price), recent: exp(age * t.rate.recent)}
 }
 
-// weighTools returns the weight of now in the tool memory, which few outcomes need.
-func (t *telemetry) weighTools(now Instant) float64 {
-	return exp(float64(now-t.epoch) * t.rate.tools)
+// weighPrice returns the weight of an instant in the price memory, whatever the epoch is by now.
+func (t *telemetry) weighPrice(at Instant) float64 {
+	return exp(float64(at-t.epoch) * t.rate.price)
+}
+
+// weighTools returns the weight of an instant in the tool memory, which few outcomes need, whatever the epoch is by now.
+func (t *telemetry) weighTools(at Instant) float64 {
+	return exp(float64(at-t.epoch) * t.rate.tools)
 }
 
 // rebase moves the epoch to now.
