@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,12 +44,12 @@ func TestPeers(t *testing.T) {
 	opts := stats.DefaultOptions()
 	opts.Interval, opts.Replicates = stats.IntervalPercentile, peerReplicates
 	for _, metric := range metrics {
-		started := time.Now()
+		started, worked := time.Now(), processorTime(t)
 		got, err := stats.Analyze(context.Background(), src, []stats.Metric{metric}, testPairs(7, 4), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		own := time.Since(started).Seconds()
+		own, ownCPU := time.Since(started).Seconds(), (processorTime(t) - worked).Seconds()
 		cmd := exec.Command(python, filepath.Join("testdata", "peers.py"), path, strconv.Itoa(pairs), strconv.Itoa(models),
 			strconv.FormatFloat(float64(metric.PerMille)/1000, 'f', -1, 64), strconv.Itoa(peerReplicates))
 		cmd.Stderr = os.Stderr
@@ -56,7 +57,7 @@ func TestPeers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var peer struct{ Estimate, Lo, Hi, SE, Seconds float64 }
+		var peer struct{ Estimate, Lo, Hi, SE, Seconds, CPU float64 }
 		if err := json.Unmarshal(out, &peer); err != nil {
 			t.Fatal(err)
 		}
@@ -71,9 +72,19 @@ func TestPeers(t *testing.T) {
 		}
 		t.Logf("%s of %d rows, %d models: log effect %.5f in (%.5f, %.5f) here, (%.5f, %.5f) in scipy, whose ends may differ by %.5f", metric.ID, rows, models,
 			peer.Estimate, math.Log1p(*e.Lo), math.Log1p(*e.Hi), peer.Lo, peer.Hi, tolerance)
-		t.Logf("%s: %d replicates took %.2f s here, with half-samples beside them and the source, and %.1f s in scipy: %.0f times as long",
-			metric.ID, peerReplicates, own, peer.Seconds, peer.Seconds/own)
+		t.Logf("%s: %d replicates took %.2f s (%.2f s of the processors) here, with half-samples beside them and the source, and %.1f s (%.1f s) in scipy: %.0f times as long, %.0f times the work",
+			metric.ID, peerReplicates, own, ownCPU, peer.Seconds, peer.CPU, peer.Seconds/own, peer.CPU/ownCPU)
 	}
+}
+
+// processorTime is what this process has used of the processors.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // writeRows writes model, pair, arm and value of every row.
