@@ -171,6 +171,9 @@ func keyType(t *testing.T, v reflect.Value) (typ, value string) {
 	case time.Time:
 		return "instant", code(x.Format(time.RFC3339))
 	case time.Duration:
+		if x == 0 {
+			return "length of time", ""
+		}
 		return "length of time", code(strconv.Quote(shortDuration(x)))
 	case string:
 		if x == "" {
@@ -188,6 +191,8 @@ func keyType(t *testing.T, v reflect.Value) (typ, value string) {
 		return "true or false", code(fmt.Sprint(x))
 	case []string, metricIDs:
 		return "list of texts", ""
+	case map[string]string:
+		return "table of texts", ""
 	}
 	t.Fatalf("a key of type %s has no name for people", v.Type())
 	return "", ""
