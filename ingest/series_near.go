@@ -2,12 +2,9 @@ package ingest
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 
 	"github.com/apache/arrow/go/v17/arrow"
-	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/marcboeker/go-duckdb"
 )
 
 // Bins of the values that the sources of a Series answer with: one below the rows that were fetched, some among them,
@@ -45,19 +42,8 @@ func (s *Series) fetchNear(ctx context.Context) error {
 		query := fmt.Sprintf("SELECT cell, step, client, CAST(CASE WHEN kept THEN 1 ELSE 0 END + CASE WHEN born THEN 2 ELSE 0 END AS UTINYINT) AS flags, %s AS value%s WHERE %[1]s BETWEEN a.lo%[3]d AND a.hi%[3]d",
 			m.column, s.around(), quantiles)
 		quantiles++
-		err := s.conn.Raw(func(driverConn any) error {
-			arrowConn, err := duckdb.NewArrowFromConn(driverConn.(driver.Conn))
-			if err != nil {
-				return err
-			}
-			reader, err := arrowConn.QueryContext(ctx, query)
-			if err != nil {
-				return err
-			}
-			defer reader.Release()
-			m.near, err = readNear(reader, m, s.width())
-			return err
-		})
+		var err error
+		m.near, err = s.readNear(ctx, query, m)
 		if err != nil {
 			return fmt.Errorf("rows around %s: %w", m.id, err)
 		}
@@ -65,59 +51,28 @@ func (s *Series) fetchNear(ctx context.Context) error {
 	return nil
 }
 
-// nearRecord is a record of fetched rows.
-type nearRecord struct {
-	cells   *array.Int32
-	steps   *array.Uint16
-	clients *array.Uint8
-	flags   *array.Uint8
-	values  *array.Int64
-}
-
-func nearRecordOf(r arrow.Record) (nearRecord, error) {
-	var n nearRecord
-	var ok [5]bool
-	n.cells, ok[0] = r.Column(0).(*array.Int32)
-	n.steps, ok[1] = r.Column(1).(*array.Uint16)
-	n.clients, ok[2] = r.Column(2).(*array.Uint8)
-	n.flags, ok[3] = r.Column(3).(*array.Uint8)
-	n.values, ok[4] = r.Column(4).(*array.Int64)
-	if ok != [5]bool{true, true, true, true, true} {
-		return n, fmt.Errorf("they come as %s", r.Schema())
-	}
-	return n, nil
-}
-
 // readNear sorts the fetched rows by step. In which order they come does not matter.
-func readNear(reader array.RecordReader, m *seriesMetric, width int) (nearRows, error) {
-	var records []nearRecord
+func (s *Series) readNear(ctx context.Context, query string, m *seriesMetric) (nearRows, error) {
+	var fetched []records
 	defer func() {
-		for _, r := range records {
-			for _, a := range []arrow.Array{r.cells, r.steps, r.clients, r.flags, r.values} {
-				a.Release()
-			}
+		for _, r := range fetched {
+			r.Release()
 		}
 	}()
 	rows := 0
 	var perStep []int
-	for reader.Next() {
-		r, err := nearRecordOf(reader.Record())
-		if err != nil {
-			return nearRows{}, err
-		}
-		for _, a := range []arrow.Array{r.cells, r.steps, r.clients, r.flags, r.values} {
-			a.Retain()
-		}
-		records = append(records, r)
-		rows += r.values.Len()
-		for _, step := range r.steps.Uint16Values() {
+	err := queryRecords(ctx, s.conn, query, []arrow.Type{arrow.INT32, arrow.UINT16, arrow.UINT8, arrow.UINT8, arrow.INT64}, func(r records) {
+		r.Retain()
+		fetched = append(fetched, r)
+		rows += int(r.NumRows())
+		for _, step := range r.uint16s(1) {
 			for int(step) >= len(perStep) {
 				perStep = append(perStep, 0)
 			}
 			perStep[step]++
 		}
-	}
-	if err := reader.Err(); err != nil {
+	})
+	if err != nil {
 		return nearRows{}, err
 	}
 	n := nearRows{
@@ -128,10 +83,10 @@ func readNear(reader array.RecordReader, m *seriesMetric, width int) (nearRows, 
 		n.starts[i+1] = n.starts[i] + count
 	}
 	next := append([]int{}, n.starts...)
-	for _, r := range records {
-		cells, steps, clients, flags := r.cells.Int32Values(), r.steps.Uint16Values(), r.clients.Uint8Values(), r.flags.Uint8Values()
-		for i, value := range r.values.Int64Values() {
-			at, model := next[steps[i]], cells[i]/int32(width)
+	for _, r := range fetched {
+		cells, steps, clients, flags := r.int32s(0), r.uint16s(1), r.uint8s(2), r.uint8s(3)
+		for i, value := range r.int64s(4) {
+			at, model := next[steps[i]], cells[i]/int32(s.width())
 			next[steps[i]]++
 			n.fragments[at] = fragment{cell: cells[i], step: steps[i], client: clients[i], kept: flags[i]&1 != 0, born: flags[i]&2 != 0}
 			n.models[at], n.values[at], n.bins[at] = model, value, binBetween(value, m.lo[model], m.hi[model])
