@@ -99,7 +99,7 @@ func (j *job) loadLogs(ctx context.Context, store *ingest.Store, book *prices.Bo
 func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []string, o ingest.LoadOptions) (ingest.LoadReport, error) {
 	var report ingest.LoadReport
 	err := j.stage("load", "rows", func(s *stage) (int64, error) {
-		o.Progress = func(p ingest.Progress) { s.set(p.Rows, 0) }
+		o.Progress = func(p ingest.Progress) { s.setPart(p.Rows, p.Bytes, p.TotalBytes) }
 		var err error
 		report, err = ingest.LoadFiles(ctx, store, patterns, o)
 		return report.Rows, err

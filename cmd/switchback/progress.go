@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"strconv"
@@ -52,7 +53,10 @@ type stage struct {
 	unit  string
 	start time.Time
 	done  atomic.Int64
-	total atomic.Int64
+	total atomic.Int64 // 0 when it is not known
+	part  atomic.Int64 // of whole: what the time left is estimated from
+	whole atomic.Int64
+	began atomic.Int64 // done by an earlier command: the count from which this one goes on
 	stop  chan struct{}
 	ended sync.WaitGroup
 }
@@ -75,8 +79,59 @@ func (p *progress) begin(name, unit string) *stage {
 
 // set says how far the stage is. It may be called from any goroutine.
 func (s *stage) set(done, total int64) {
-	s.done.Store(done)
 	s.total.Store(total)
+	s.setPart(done, done, total)
+}
+
+// goOn is set for a stage that an earlier command has begun.
+func (s *stage) goOn(done, total int64) {
+	s.began.Store(done)
+	s.set(done, total)
+}
+
+// setPart is set for a stage that does not know how many things there will be, but which part of the work is done.
+func (s *stage) setPart(done, part, whole int64) {
+	s.done.Store(done)
+	s.part.Store(part)
+	s.whole.Store(whole)
+}
+
+// pace says how many things a second are done and how long the rest will take; 0 is unknown.
+func (s *stage) pace() (perSecond int64, left time.Duration) {
+	began, took := s.began.Load(), s.p.now().Sub(s.start)
+	if took <= 0 {
+		return 0, 0
+	}
+	perSecond = int64(float64(s.done.Load()-began) / took.Seconds())
+	part, whole := s.part.Load(), s.whole.Load()
+	if did := part - began; did > 0 && whole > part {
+		left = time.Duration(float64(took) * float64(whole-part) / float64(did)).Round(time.Second)
+	}
+	return perSecond, left
+}
+
+// text says how far the stage is, in words beside a bar.
+func (s *stage) text() string {
+	done, total, part, whole := s.done.Load(), s.total.Load(), s.part.Load(), s.whole.Load()
+	if done == 0 {
+		return ""
+	}
+	text := thousands(done)
+	if total > 0 {
+		text += " of " + thousands(total)
+	}
+	text += " " + s.unit
+	if total == 0 && whole > 0 {
+		text += fmt.Sprintf(", %d%%", 100*part/whole)
+	}
+	perSecond, left := s.pace()
+	if perSecond > 0 {
+		text += ", " + thousands(perSecond) + "/s"
+	}
+	if left > 0 {
+		text += ", " + left.String() + " left"
+	}
+	return text
 }
 
 // end stops the display and returns the seconds that the stage took.
@@ -94,13 +149,29 @@ func (s *stage) showLines() {
 		case <-s.stop:
 			return
 		case <-tick.C:
-			if total := s.total.Load(); total > 0 {
-				s.p.log.Info(s.name+" goes on", s.unit, s.done.Load(), "of", total)
-			} else {
-				s.p.log.Info(s.name+" goes on", "seconds", hundredths(s.p.now().Sub(s.start).Seconds()))
-			}
+			s.p.log.Info(s.name+" goes on", s.facts()...)
 		}
 	}
+}
+
+// facts says how far the stage is, in a log.
+func (s *stage) facts() []any {
+	done, total := s.done.Load(), s.total.Load()
+	if done == 0 {
+		return []any{"seconds", hundredths(s.p.now().Sub(s.start).Seconds())}
+	}
+	facts := []any{s.unit, done}
+	if total > 0 {
+		facts = append(facts, "of", total)
+	}
+	perSecond, left := s.pace()
+	if perSecond > 0 {
+		facts = append(facts, "per_second", perSecond)
+	}
+	if left > 0 {
+		facts = append(facts, "left", left.String())
+	}
+	return facts
 }
 
 func (s *stage) showBar() {
@@ -115,12 +186,7 @@ func (s *stage) showBar() {
 	bar := live.AddBar(0,
 		mpb.PrependDecorators(decor.Name(s.name, decor.WC{W: 12, C: decor.DindentRight})),
 		mpb.AppendDecorators(
-			decor.Any(func(decor.Statistics) string {
-				if s.total.Load() == 0 {
-					return ""
-				}
-				return thousands(s.done.Load()) + " of " + thousands(s.total.Load()) + " " + s.unit
-			}),
+			decor.Any(func(decor.Statistics) string { return s.text() }),
 			decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6}),
 		),
 		mpb.BarRemoveOnComplete(),
@@ -137,8 +203,8 @@ func (s *stage) showBar() {
 			return
 		case <-tick.C:
 			// One above the count while the stage works, so that the bar is not complete before the stage is.
-			bar.SetTotal(max(s.total.Load(), s.done.Load())+1, false)
-			bar.SetCurrent(s.done.Load())
+			bar.SetTotal(max(s.whole.Load(), s.part.Load())+1, false)
+			bar.SetCurrent(s.part.Load())
 		}
 	}
 }

@@ -237,7 +237,7 @@ func (p *process) validate(ctx context.Context, v *validation, s *settings, comm
 	display := shown.begin("validate", "experiments")
 	var done atomic.Int64
 	done.Store(int64(len(trials) - len(open)))
-	display.set(done.Load(), int64(len(trials)))
+	display.goOn(done.Load(), int64(len(trials)))
 	group, inside := errgroup.WithContext(ctx)
 	group.SetLimit(threads)
 	for _, i := range open {
