@@ -142,7 +142,11 @@ func (t table) content() string {
 		switch r.column.name {
 		case columnVersion, "arm", "quality":
 		default:
-			parts = append(parts, "ifNull(toString("+rules.ClickHouseName(r.column.name)+"), '\\\\N')")
+			unknown := "toInt64(-9223372036854775807)"
+			if r.column.kind == text {
+				unknown = `'\\N'`
+			}
+			parts = append(parts, "ifNull("+rules.ClickHouseName(r.column.name)+", "+unknown+")")
 		}
 	}
 	return "cityHash64(" + strings.Join(parts, ", ") + ")"

@@ -191,12 +191,12 @@ func (s *Summaries) askStrata(ctx context.Context, requests ...request) ([]stats
 }
 
 // sessionRowsPerPass bounds the rows whose order the initiator holds in memory at once.
-const sessionRowsPerPass = 20_000_000
+const sessionRowsPerPass = 8_000_000
 
 // askSwitches compares each kept request's provider with that of the session's kept request before it, some sessions at a
 // time.
 func (s *Summaries) askSwitches(ctx context.Context) ([]stats.Sum, error) {
-	passes := int(1 + s.rows.rows/sessionRowsPerPass)
+	passes := int(min(maxPasses, 1+s.rows.rows/sessionRowsPerPass))
 	var requests []request
 	for pass := range passes {
 		requests = append(requests, s.rows.switchesRequest(pass, passes))

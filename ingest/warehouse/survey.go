@@ -198,12 +198,16 @@ const maxRepeated = 20_000_000
 // rowsPerPass bounds the ids that a server holds in memory at once.
 const rowsPerPass = 30_000_000
 
+// maxPasses bounds how often all rows are read for one answer. Beyond it a server needs more memory, or what
+// logs.max_memory lets it spill to its disk.
+const maxPasses = 64
+
 // findDuplicates finds ids that several rows have, some ids at a time.
 func (s *survey) findDuplicates(ctx context.Context) error {
 	if !s.warehouse.options.Dedupe {
 		return nil
 	}
-	passes := int(1 + s.rows/rowsPerPass)
+	passes := int(min(maxPasses, 1+s.rows/rowsPerPass))
 	var rows int64
 	for pass := range passes {
 		type id struct {
