@@ -172,7 +172,7 @@ func (r *Rows) count(ctx context.Context) error {
 	for _, f := range found {
 		sum := r.blocks[f.block].targets()
 		for i, from := range f.targets() {
-			*sum[i].(*int64) += *from.(*int64) //nolint:errcheck // targets holds nothing else
+			*sum[i].(*int64) += *from.(*int64)
 		}
 	}
 	type odd struct{ block, bits, n int64 }
@@ -232,7 +232,7 @@ func (r *Rows) Health() ingest.Health {
 		}
 		sum := all.targets()
 		for k, from := range n.targets() {
-			*sum[k].(*int64) += *from.(*int64) //nolint:errcheck // targets holds nothing else
+			*sum[k].(*int64) += *from.(*int64)
 		}
 		a := byArm[b.Arm]
 		if a == nil {

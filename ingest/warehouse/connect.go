@@ -198,7 +198,7 @@ func (w *Warehouse) types(ctx context.Context, what string, exprs []string) ([]s
 		for _, c := range rows.ColumnTypes() {
 			types = append(types, c.DatabaseTypeName())
 		}
-		for rows.Next() { //nolint:revive // there is none; the end must be read
+		for rows.Next() { // there is none; the end must be read
 		}
 		return rows.Err()
 	})

@@ -20,10 +20,9 @@ type Summaries struct {
 	models []string // with a kept row, sorted
 	number []int    // of the window's models among these, −1 for none
 
-	mu    sync.Mutex // guards what follows
-	sums  map[string][]stats.Sum
-	bins  map[string][]stats.Bin // in the numbers of the window's models
-	ready bool
+	mu   sync.Mutex // guards what follows
+	sums map[string][]stats.Sum
+	bins map[string][]stats.Bin // in the numbers of the window's models
 }
 
 var _ stats.Source = (*Summaries)(nil)

@@ -51,17 +51,10 @@ func Start(tb testing.TB) *Shards {
 	if _, err := exec.LookPath("clickhouse-server"); err != nil {
 		tb.Fatal("no clickhouse-server in PATH (Debian: apt-get install clickhouse-server)")
 	}
-	folder, err := os.MkdirTemp("", "switchback-cluster-")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := &Shards{folder: folder}
+	s := &Shards{folder: tb.TempDir()}
 	tb.Cleanup(func() {
 		for i := range s.servers {
 			s.Stop(tb, i)
-		}
-		if err := os.RemoveAll(folder); err != nil {
-			tb.Error(err)
 		}
 	})
 	others := freePorts(tb, 6)
@@ -87,8 +80,8 @@ func freePorts(tb testing.TB, n int) []int {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		defer l.Close()                                     //nolint:errcheck // only held so that the ports differ
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port) //nolint:errcheck // a TCP listener has a TCP address
+		defer l.Close() //nolint:errcheck // only held so that the ports differ
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports
 }
