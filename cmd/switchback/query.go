@@ -77,7 +77,7 @@ func (s *querySettings) check(args []string, p *process) error {
 	switch {
 	case s.list && len(args) > 0:
 		return usageError("leave one of them out", "--list beside a query")
-	case !s.list && (len(args) == 0 || strings.TrimSpace(args[0]) == ""):
+	case !s.list && (len(args) == 0 || strings.Trim(args[0], "; \t\r\n") == ""):
 		return usageError("switchback query --list shows what there is to ask", "no query")
 	case s.timeout < 0:
 		return usageError("such as 30s; 0 sets no limit", "--timeout: %s is negative", experiment.Length(s.timeout))
@@ -129,8 +129,10 @@ func runQuery(ctx context.Context, w *bufio.Writer, store *ingest.Store, sql, fo
 		return writeRowsJSON(w, rows)
 	case formatParquet:
 		return rows.WriteParquet(ctx, w, "")
+	case "markdown":
+		return writeRowsMarkdown(w, rows)
 	}
-	return writeRowsTable(w, rows, format)
+	return writeRowsTable(w, rows)
 }
 
 // queryError gives DuckDB's objection to a query its exit code, and a hint where there is one.

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -33,27 +35,69 @@ func writeRowsCSV(w io.Writer, rows *ingest.Rows) error {
 	return errors.Join(rows.Err(), out.Error())
 }
 
-func writeRowsTable(w io.Writer, rows *ingest.Rows, format string) error {
+func writeRowsTable(w io.Writer, rows *ingest.Rows) error {
 	t := table.NewWriter()
 	t.SetStyle(plainTable())
-	t.AppendHeader(rowOf(rows.Columns))
+	t.AppendHeader(rowOf(harmless(rows.Columns)))
 	right := make([]bool, len(rows.Types))
 	for i, typ := range rows.Types {
 		right[i] = isNumber(typ)
 	}
 	t.SetColumnConfigs(aligned(right))
 	for rows.Next() {
-		t.AppendRow(rowOf(textsOf(rows, shownDigits)))
+		t.AppendRow(rowOf(harmless(textsOf(rows, shownDigits))))
 	}
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	text := rendered(t)
-	if format == "markdown" {
-		text = t.RenderMarkdown()
-	}
-	_, err := fmt.Fprintln(w, text)
+	_, err := fmt.Fprintln(w, rendered(t))
 	return err
+}
+
+// writeRowsMarkdown writes row by row, so that a large result takes no memory.
+func writeRowsMarkdown(w io.Writer, rows *ingest.Rows) error {
+	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, "&#92;", "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "\n", "<br>")
+	line := func(cells []string) error {
+		for i, cell := range harmless(cells) {
+			cells[i] = escape.Replace(cell)
+		}
+		_, err := fmt.Fprintln(w, "| "+strings.Join(cells, " | ")+" |")
+		return err
+	}
+	if err := line(slices.Clone(rows.Columns)); err != nil {
+		return err
+	}
+	var marks strings.Builder
+	for _, typ := range rows.Types {
+		if isNumber(typ) {
+			marks.WriteString("| ---:")
+		} else {
+			marks.WriteString("|:--- ")
+		}
+	}
+	if _, err := fmt.Fprintln(w, marks.String()+"|"); err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := line(textsOf(rows, shownDigits)); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// harmless takes out of cells what a terminal would obey instead of show.
+func harmless(cells []string) []string {
+	shown := make([]string, len(cells))
+	for i, cell := range cells {
+		shown[i] = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) && r != '\n' && r != '\t' {
+				return unicode.ReplacementChar
+			}
+			return r
+		}, cell)
+	}
+	return shown
 }
 
 // isNumber reports whether a DuckDB type is set flush right.
