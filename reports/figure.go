@@ -210,7 +210,7 @@ const pngDPI = 192
 // png renders a figure as PNG.
 func (f figure) png() ([]byte, error) {
 	canvas := vgimg.NewWith(vgimg.UseWH(vg.Length(f.width), vg.Length(f.height)), vgimg.UseDPI(pngDPI))
-	f.draw(draw.New(canvas))
+	f.draw(draw.New(boxing{canvas}))
 	var out bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&out); err != nil {
 		return nil, fmt.Errorf("render %s.png: %w", f.name, err)

@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
+	"gonum.org/v1/plot/vg/vgimg"
 
 	"switchback/stats"
 )
@@ -217,6 +218,33 @@ func TestPNGIsOpaque(t *testing.T) {
 				t.Errorf("%s: corner %v is %v, want white", f.name, at, c)
 			}
 		}
+	}
+}
+
+// TestPNGBoxesWhatTheFontLacks: a name in a script that the embedded fonts do not have is seen.
+func TestPNGBoxesWhatTheFontLacks(t *testing.T) {
+	drawn := func(s string) (n int) {
+		canvas := vgimg.NewWith(vgimg.UseWH(100, 20), vgimg.UseDPI(pngDPI))
+		lettering(9, ink, draw.XLeft, draw.YBottom).Handler.Draw(boxing{canvas}, s, lettering(9, ink, draw.XLeft, draw.YBottom), vg.Point{X: 2, Y: 2})
+		img := canvas.Image()
+		for y := range img.Bounds().Dy() {
+			for x := range img.Bounds().Dx() {
+				if color.NRGBAModel.Convert(img.At(x, y)) != paper {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	one := drawn("模")
+	if one == 0 {
+		t.Error("a lone ideograph is drawn as nothing")
+	}
+	if two, mixed, letters := drawn("模型"), drawn("ab模型c"), drawn("abc"); two <= one || mixed <= two || mixed <= letters {
+		t.Errorf("pixels: %d for one ideograph, %d for two, %d with letters, %d for the letters", one, two, mixed, letters)
+	}
+	if drawn("\ufffd") == 0 {
+		t.Error("a replacement character is drawn as nothing")
 	}
 }
 

@@ -2,11 +2,14 @@ package reports
 
 import (
 	"strings"
+	"unicode/utf8"
 
+	"golang.org/x/image/font/sfnt"
 	"gonum.org/v1/plot"
 	plotfont "gonum.org/v1/plot/font"
 	plottext "gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // isWide tells the runes that take the room of two letters: East Asian ideographs, kana, hangul, full-width forms, and
@@ -68,4 +71,30 @@ func (h wideText) Draw(c vg.Canvas, s string, sty plottext.Style, at vg.Point) {
 		at.X += vg.Length(sty.XAlign) * h.extra(s, sty.Font)
 	}
 	h.Handler.Draw(c, s, sty, at)
+}
+
+// boxing is the canvas of a PNG. It draws a box for each rune that the font does not have, in the room that the rune takes.
+type boxing struct{ *vgimg.Canvas }
+
+// FillString implements vg.Canvas.
+func (c boxing) FillString(face plotfont.Face, at vg.Point, s string) {
+	const box = "□"
+	var glyphs sfnt.Buffer
+	s = strings.ToValidUTF8(s, box)
+	begun := 0 // what of s is drawn
+	for i, r := range s {
+		if glyph, err := face.Face.GlyphIndex(&glyphs, r); err == nil && glyph != 0 {
+			continue
+		}
+		c.Canvas.FillString(face, at, s[begun:i])
+		at.X += face.Width(s[begun:i])
+		begun = i + utf8.RuneLen(r)
+		room := face.Width(string(r))
+		if isWide(r) {
+			room = face.Font.Size
+		}
+		c.Canvas.FillString(face, vg.Point{X: at.X + (room-face.Width(box))/2, Y: at.Y}, box)
+		at.X += room
+	}
+	c.Canvas.FillString(face, at, s[begun:])
 }
