@@ -68,7 +68,7 @@ func TestParquetFollowsTheRulesOfText(t *testing.T) {
 	for _, c := range requestColumns() {
 		columns = append(columns, c.name+": 'VARCHAR'")
 	}
-	_, err := maker.db.ExecContext(ctx, fmt.Sprintf("COPY (SELECT * FROM read_json(%s, columns = {%s}, format = 'newline_delimited')) TO %s (FORMAT parquet)",
+	_, err := maker.db.ExecContext(ctx, fmt.Sprintf("SET GLOBAL preserve_insertion_order = true; COPY (SELECT * FROM read_json(%s, columns = {%s}, format = 'newline_delimited')) TO %s (FORMAT parquet)",
 		quote(text), strings.Join(columns, ", "), quote(parquet)))
 	if err != nil {
 		t.Fatal(err)

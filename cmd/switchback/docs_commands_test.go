@@ -21,6 +21,7 @@ import (
 //   - A command that fails is followed by "$ echo $?" with its exit code, else the test fails.
 //   - "$ make TARGET" and "$ git clone" are not run; the target must be in the Makefile.
 //   - A block fenced as "console slow" runs with SWITCHBACK_SLOW=1 only.
+//   - A block fenced as "console cluster" is not run here: it needs a warehouse, and TestReportFromAWarehouse runs its commands.
 //   - A block fenced as "python" runs, in its turn, where python3, or the interpreter that SWITCHBACK_PYTHON names, has the package duckdb.
 //
 // No other block may hold a command line of this program, so that no command goes untested.
@@ -63,7 +64,7 @@ func TestDocumentCommands(t *testing.T) {
 			t.Parallel()
 			session := newSession(t, name)
 			for _, f := range blocks {
-				if f.info == "console slow" && os.Getenv("SWITCHBACK_SLOW") == "" {
+				if f.info == "console cluster" || f.info == "console slow" && os.Getenv("SWITCHBACK_SLOW") == "" {
 					continue
 				}
 				if f.info == "python" {
@@ -253,7 +254,7 @@ func TestCommandsStandInConsoleBlocks(t *testing.T) {
 			for i, line := range f.lines {
 				line = strings.TrimSpace(line)
 				isCommand := strings.HasPrefix(strings.TrimPrefix(line, prompt), "switchback ")
-				if f.info == "console" || f.info == "console slow" {
+				if f.info == "console" || f.info == "console slow" || f.info == "console cluster" {
 					continue
 				}
 				if isCommand || strings.HasPrefix(line, prompt) {

@@ -85,10 +85,9 @@ func TestStageTellsHowFarItIs(t *testing.T) {
 			t.Errorf("without counts: %q", line)
 		}
 		s.set(1500, 24_000)
-		for line := range lines {
-			if strings.HasPrefix(line, "switchback: drive goes on requests=1500 of=24000 time=") {
-				break
-			}
+		<-lines // may have been begun before
+		if line := <-lines; !strings.HasPrefix(line, "switchback: drive goes on requests=1500 of=24000 per_second=") {
+			t.Errorf("with counts: %q", line)
 		}
 		s.end()
 	}
