@@ -17,10 +17,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-func weekPlan(t testing.TB, days int) Plan {
+func weekPlan(t testing.TB, days int, seed uint64) Plan {
 	t.Helper()
 	p, err := Draw(Design{Start: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC), Days: days, Block: 3 * time.Hour, BurnIn: time.Hour,
-		BurnInScope: BurnInBlock, Order: OrderSlotBalanced, Seed: 7}, Arms{Control: "price", Treatment: "routing-cost"})
+		BurnInScope: BurnInBlock, Order: OrderSlotBalanced, Seed: seed}, Arms{Control: "price", Treatment: "routing-cost"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestLook(t *testing.T) {
 	}
 	adjust(t, &scenario, os.Getenv("SWITCHBACK_LOOK"))
 	began := time.Now()
-	cfg := DriveConfig{Plan: weekPlan(t, days), Seed: 7}
+	cfg := DriveConfig{Plan: weekPlan(t, days, 7), Seed: 7}
 	var l *levels
 	var s DriveSummary
 	if os.Getenv("SWITCHBACK_WORLDS") == "" {
@@ -83,7 +83,7 @@ var fitParameters = map[string][]string{
 func residuals(t testing.TB, scenario Scenario, mode string, days int) ([]float64, string) {
 	t.Helper()
 	run := func(world string) *levels {
-		l, _ := measure(t, DriveConfig{Plan: weekPlan(t, days), Seed: 7, World: world}, scenario, true)
+		l, _ := measure(t, DriveConfig{Plan: weekPlan(t, days, 7), Seed: 7, World: world}, scenario, true)
 		return l
 	}
 	l := run(WorldControl)

@@ -37,7 +37,7 @@ func TestInterference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := DriveConfig{Plan: weekPlan(t, days), Seed: seed}
+		cfg := DriveConfig{Plan: weekPlan(t, days, seed), Seed: seed}
 		truth, byDesign, byMinute := interference(t, cfg, scenario)
 		truths, designs, minutes = append(truths, [][]float64{truth}), append(designs, byDesign), append(minutes, byMinute)
 	}

@@ -7,7 +7,7 @@ import (
 
 // TestDriveWorlds: worlds driven together are the worlds driven alone.
 func TestDriveWorlds(t *testing.T) {
-	plan := weekPlan(t, 1)
+	plan := weekPlan(t, 1, 7)
 	flows, err := ModelFlows(DriveConfig{Plan: plan, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
