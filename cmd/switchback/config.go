@@ -358,7 +358,7 @@ func keyOf(field reflect.StructField) string {
 	return name
 }
 
-// lineOf finds the line (from 1) on which a dotted key is set, or 0. It knows [table] headers and dotted keys.
+// lineOf finds the line (from 1) on which a dotted key is set, or 0. It knows [table] headers, dotted keys and inline tables.
 func lineOf(text, key string) int {
 	table := ""
 	for i, line := range strings.Split(text, "\n") {
@@ -370,7 +370,7 @@ func lineOf(text, key string) int {
 			}
 			continue
 		}
-		name, _, found := strings.Cut(line, "=")
+		name, value, found := strings.Cut(line, "=")
 		if !found {
 			continue
 		}
@@ -381,6 +381,23 @@ func lineOf(text, key string) int {
 		if name == key || strings.HasPrefix(name, key+".") {
 			return i + 1
 		}
+		if inner, ok := strings.CutPrefix(key, name+"."); ok && setsInline(value, inner) {
+			return i + 1
+		}
 	}
 	return 0
+}
+
+// setsInline reports whether a value is an inline table that sets a key.
+func setsInline(value, key string) bool {
+	inner, ok := strings.CutPrefix(strings.TrimSpace(value), "{")
+	if !ok {
+		return false
+	}
+	for _, pair := range strings.Split(inner, ",") {
+		if name, _, found := strings.Cut(pair, "="); found && strings.TrimSpace(name) == key {
+			return true
+		}
+	}
+	return false
 }

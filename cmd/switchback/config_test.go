@@ -280,3 +280,13 @@ func FuzzConfig(f *testing.F) {
 		}
 	})
 }
+
+// TestLineOf finds keys in every way that TOML has to set them.
+func TestLineOf(t *testing.T) {
+	text := "name = \"x\"\ndesign = { days = 3, burn_in = \"5h\" }\n[arms]\ncontrol = \"a\"\n[report]\ntable.rows = 3\n"
+	for key, want := range map[string]int{"name": 1, "design": 2, "design.days": 2, "design.burn_in": 2, "design.block": 0, "arms": 3, "arms.control": 4, "report.table.rows": 6, "logs": 0} {
+		if got := lineOf(text, key); got != want {
+			t.Errorf("lineOf(%s) = %d, want %d", key, got, want)
+		}
+	}
+}
