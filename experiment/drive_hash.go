@@ -60,7 +60,8 @@ func appendRequest(b []byte, r *Request) []byte {
 	for _, o := range [...]Opt[int64]{r.InputTokens, r.CachedTokens, r.CacheWriteTokens, r.OutputTokens, r.ReasoningTokens} {
 		b = appendOpt(b, o.Known, o.Value)
 	}
-	return appendOpt(b, r.Cost.Known, int64(r.Cost.Value))
+	b = appendOpt(b, r.Cost.Known, int64(r.Cost.Value))
+	return appendOpt(b, r.CheapestCost.Known, int64(r.CheapestCost.Value))
 }
 
 func appendAttempt(b []byte, a *Attempt) []byte {

@@ -25,7 +25,7 @@ func (w *world) newFlight() int32 {
 		w.freeF = w.freeF[:n-1]
 		return at
 	}
-	w.flights, w.tries = append(w.flights, flight{}), append(w.tries, nil)
+	w.flights, w.tries, w.cheapest = append(w.flights, flight{}), append(w.tries, nil), append(w.cheapest, 0)
 	return int32(len(w.flights) - 1)
 }
 
@@ -87,7 +87,11 @@ func (w *world) try(fi, endpoint int32, now int64) {
 	f.endpoint, f.started = endpoint, now
 	f.attempts++
 	f.tried.Add(endpoint)
-	w.market.Try(&f.answer, endpoint, f.work, &w.sessions[f.session].cache, now)
+	s := &w.sessions[f.session]
+	w.market.Try(&f.answer, endpoint, f.work, &s.cache, now)
+	if s.logged && f.answer.Kind == market.Served {
+		w.cheapest[fi] = w.cheapestCost(f, &s.cache)
+	}
 	w.events.push(event{at: min(now+f.answer.Duration, max(f.giveUp, now)), what: fi})
 }
 

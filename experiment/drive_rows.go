@@ -48,6 +48,9 @@ func (w *world) record(fi int32, out *router.Outcome, now int64, status string) 
 	r.Status, r.Streamed, r.BYOK, r.Source = status, Some(true), Some(false), "switchback"
 	r.CostSource = CostBilled
 	w.serveRow(r, f, out, now)
+	if status == StatusOK {
+		r.CheapestCost = Some(w.cheapest[fi])
+	}
 	w.attemptRows(r.RequestID, fi)
 }
 

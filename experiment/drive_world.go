@@ -31,6 +31,7 @@ type world struct {
 	sessions []session
 	flights  []flight
 	tries    [][]Attempt // of logged requests, by flight
+	cheapest []NanoUSD   // of logged requests that are being served, by flight
 	freeS    []int32
 	freeF    []int32
 

@@ -89,8 +89,9 @@ type Request struct {
 	OutputTokens     Opt[int64] // includes reasoning tokens
 	ReasoningTokens  Opt[int64]
 
-	Cost       Opt[NanoUSD]
-	CostSource string
+	Cost         Opt[NanoUSD]
+	CostSource   string
+	CheapestCost Opt[NanoUSD] // what the same tokens would have cost at the cheapest endpoint that was eligible when the serving attempt began
 
 	Status     string
 	Streamed   Opt[bool]

@@ -86,7 +86,7 @@ func plainColumn[Row any, T ~int32 | ~int64](name string, kind columnKind, field
 }
 
 // requestColumns returns the columns of the canonical log, in table order. The table has two more: load_id
-// before quality, and arm_logged at the end.
+// before quality, and arm_logged behind it.
 func requestColumns() []column[request] {
 	type micros = experiment.Opt[experiment.Micros]
 	type count = experiment.Opt[int32]
@@ -126,8 +126,12 @@ func requestColumns() []column[request] {
 		textColumn("model_raw", kindDict, func(r *request) *string { return &r.ModelRaw }),
 		textColumn("provider_raw", kindDict, func(r *request) *string { return &r.ProviderRaw }),
 		plainColumn("quality", kindBigint, func(r *request) *int64 { return &r.Quality }),
+		optColumn(cheapestCost, kindMoney, func(r *request) *experiment.Opt[experiment.NanoUSD] { return &r.CheapestCost }),
 	}
 }
+
+// cheapestCost is the last column: files of version 1 of the tables get it behind their others.
+const cheapestCost = "cheapest_cost_usd"
 
 // attemptColumns returns the columns of `attempts` that come from a row; the loader adds load_id at the end.
 func attemptColumns() []column[attempt] {
@@ -153,8 +157,8 @@ func loadedRequestColumns(loadID string, fromLog bool) []column[request] {
 		logged.text = func(r *request) *string { return &r.Arm }
 	}
 	cols := requestColumns()
-	quality := len(cols) - 1
-	return append(append(cols[:quality:quality], load), cols[quality], logged)
+	quality := len(cols) - 2
+	return append(append(cols[:quality:quality], load), cols[quality], logged, cols[quality+1])
 }
 
 // loadedAttemptColumns returns all columns of `attempts` for one load.

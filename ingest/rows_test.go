@@ -58,6 +58,8 @@ func someRequests(n int, seed uint64) []experiment.Request {
 			r.Status, r.Provider = experiment.StatusError, ""
 			r.TTFT, r.CallerTTFT, r.OutputTokens = experiment.Opt[experiment.Micros]{}, experiment.Opt[experiment.Micros]{}, experiment.Opt[int64]{}
 			r.Cost = experiment.Some(experiment.NanoUSD(0))
+		} else if i%4 > 0 {
+			r.CheapestCost = experiment.Some(r.Cost.Value * experiment.NanoUSD(i%4) / 3)
 		}
 		rows[i] = r
 	}

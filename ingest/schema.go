@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// SchemaVersion is the version of the tables. A file of another version is refused, not changed.
-const SchemaVersion = 1
+// SchemaVersion is the version of the tables. A file of version 1 gets what it lacks when it is opened for writing; one of
+// any other version is refused, not changed.
+const SchemaVersion = 2
 
 // sqlColumn is one column of a table: its name and its DuckDB type.
 type sqlColumn struct{ name, typ string }
@@ -85,7 +86,8 @@ func tables() []sqlTable {
 // errNotOurs is the error of a DuckDB file that this program did not make.
 var errNotOurs = errors.New("not a switchback file: it has no table meta")
 
-// ensureSchema makes the tables and views of a new file; of an old one it checks the version and renews the views.
+// ensureSchema makes the tables and views of a new file; of an old one it checks the version, adds what the tables lack and
+// renews the views.
 func ensureSchema(ctx context.Context, db *sql.DB, readOnly bool) error {
 	var hasMeta bool
 	const find = "SELECT count(*) > 0 FROM duckdb_tables() WHERE table_name = 'meta' AND NOT temporary"
@@ -93,11 +95,15 @@ func ensureSchema(ctx context.Context, db *sql.DB, readOnly bool) error {
 		return err
 	}
 	switch {
-	case hasMeta && readOnly:
-		return checkVersion(ctx, db)
 	case hasMeta:
-		if err := checkVersion(ctx, db); err != nil {
+		version, err := versionOf(ctx, db)
+		if err != nil || readOnly {
 			return err
+		}
+		if version < SchemaVersion {
+			if err := addColumns(ctx, db); err != nil {
+				return fmt.Errorf("bring the tables from version %d to %d: %w", version, SchemaVersion, err)
+			}
 		}
 		return ensureViews(ctx, db)
 	case readOnly:
@@ -130,13 +136,33 @@ func ensureSchema(ctx context.Context, db *sql.DB, readOnly bool) error {
 	return ensureViews(ctx, db)
 }
 
-func checkVersion(ctx context.Context, db *sql.DB) error {
-	var version string
-	if err := db.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'schema_version'").Scan(&version); err != nil {
-		return fmt.Errorf("read schema version: %w", err)
+// versionOf returns the version of a file's tables, which is one that this program can read.
+func versionOf(ctx context.Context, db *sql.DB) (int, error) {
+	var text string
+	if err := db.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'schema_version'").Scan(&text); err != nil {
+		return 0, fmt.Errorf("read schema version: %w", err)
 	}
-	if version != strconv.Itoa(SchemaVersion) {
-		return fmt.Errorf("tables have schema version %s, this program writes version %d", version, SchemaVersion)
+	version, err := strconv.Atoi(text)
+	if err != nil || version < 1 || version > SchemaVersion {
+		return 0, fmt.Errorf("tables have schema version %s, this program writes version %d", text, SchemaVersion)
 	}
-	return nil
+	return version, nil
+}
+
+// addColumns gives tables of version 1 the column that they lack. What is in it stays unknown.
+func addColumns(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	for _, do := range []string{
+		"ALTER TABLE requests ADD COLUMN " + cheapestCost + " " + sqlMoney,
+		"UPDATE meta SET value = '" + strconv.Itoa(SchemaVersion) + "' WHERE key = 'schema_version'",
+	} {
+		if _, err := tx.ExecContext(ctx, do); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }

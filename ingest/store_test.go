@@ -79,7 +79,7 @@ func TestTablesAreAsDescribed(t *testing.T) {
 	for name, want := range map[string]string{
 		"requests": "request_id session_id client_id ts model provider arm block_id in_burn_in attempts n_429 n_retries ttft_ms caller_ttft_ms total_ms failed_ms " +
 			"input_tokens cached_tokens cache_write_tokens output_tokens reasoning_tokens cost_usd cost_source status streamed is_byok tool_call_ok pinned_from_block " +
-			"source source_row_id model_raw provider_raw load_id quality arm_logged",
+			"source source_row_id model_raw provider_raw load_id quality arm_logged cheapest_cost_usd",
 		"attempts": "request_id attempt provider start_ms latency_ms http_status error_type cost_usd load_id",
 		"blocks":   "block_id pair_id day slot arm starts ends burn_in_ends model",
 		"results":  "run_id report_date metric unit scope estimand control treatment estimate lo hi p_value p_adjusted pairs models verdict",
@@ -195,6 +195,50 @@ func TestHealth(t *testing.T) {
 	for _, c := range h.Columns {
 		if c.Column == "total_ms" && (c.Known != 1 || c.NullShare() != 0.5) {
 			t.Errorf("total_ms: %+v", c)
+		}
+	}
+}
+
+// A file of version 1 lacks the last column of requests. It gets it when it is opened for writing, keeps its rows, and can
+// be read before.
+func TestTablesOfVersion1(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "old.duckdb")
+	s, err := Open(ctx, path, DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, s, someRequests(10, 1))
+	for _, do := range []string{
+		"DROP VIEW by_provider", "DROP VIEW by_block", "DROP VIEW requests_in_analysis", "ALTER TABLE requests DROP COLUMN " + cheapestCost,
+		"UPDATE meta SET value = '1' WHERE key = 'schema_version'", "DELETE FROM meta WHERE key = 'views'",
+	} {
+		if _, err := s.db.ExecContext(ctx, do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{ReadOnly: true}, DefaultOptions()} {
+		s, err := Open(ctx, path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := scalar(t, s, "SELECT count(*) FROM requests"); n != "10" {
+			t.Errorf("read-only %v: %s rows", o.ReadOnly, n)
+		}
+		if !o.ReadOnly {
+			load(t, s, someRequests(10, 2))
+			if n := scalar(t, s, "SELECT concat_ws(' ', count(*), count("+cheapestCost+") > 0) FROM requests"); n != "20 true" {
+				t.Errorf("rows, some with a cheapest cost: %s", n)
+			}
+			if v := scalar(t, s, "SELECT value FROM meta WHERE key = 'schema_version'"); v != "2" {
+				t.Errorf("version %s", v)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type rowSource interface {
 	series(ctx context.Context, models, metrics []string, step time.Duration, clients int) (rowSeries, error)
 	providers(ctx context.Context) ([]ingest.ProviderSeries, error)
 	spend(ctx context.Context) ([]ingest.HourSpend, error)
+	dearer(ctx context.Context) ([]ingest.DearerCount, error)
 }
 
 // rowSummaries is a stats.Source that holds something until it is closed.
@@ -91,6 +92,10 @@ func (r storeRows) providers(ctx context.Context) ([]ingest.ProviderSeries, erro
 
 func (r storeRows) spend(ctx context.Context) ([]ingest.HourSpend, error) {
 	return r.store.Spend(ctx, r.window)
+}
+
+func (r storeRows) dearer(ctx context.Context) ([]ingest.DearerCount, error) {
+	return r.store.Dearer(ctx, r.window)
 }
 
 // storeSeries names the parts of a series for one metric each.

@@ -190,6 +190,10 @@ func (r *warehouseRows) spend(ctx context.Context) ([]ingest.HourSpend, error) {
 	return r.rows.Spend(ctx)
 }
 
+func (r *warehouseRows) dearer(ctx context.Context) ([]ingest.DearerCount, error) {
+	return r.rows.Dearer(ctx)
+}
+
 // runWarehouse reports rows that lie in a warehouse. Nothing is written before everything has been answered.
 func (j *job) runWarehouse(ctx context.Context, s *settings, command string) error {
 	r, err := j.fromWarehouse(ctx, s, command)

@@ -62,9 +62,7 @@ func (m *Market) Try(a *Answer, at int32, w Work, cache *Cache, now int64) {
 		}
 	}
 	a.Kind, a.Output = Served, w.Output
-	if e.cacheHit > 0 && w.Prefix > 0 {
-		a.Cached = int32(e.cacheHit * float64(min(w.Prefix, cache.held(at, now))))
-	}
+	a.Cached = e.reads(at, w, cache, now)
 	over := max(load-1, 0)
 	if load > p.LoadCeiling {
 		load = p.LoadCeiling
@@ -89,6 +87,14 @@ func (m *Market) Try(a *Answer, at int32, w Work, cache *Cache, now int64) {
 	}
 	a.TTFT = micros(ttft)
 	a.Duration = a.TTFT + micros(perToken*float64(a.Output))
+}
+
+// reads returns how many prompt tokens the endpoint, which has index at, reads from what its cache holds of the conversation.
+func (e *Endpoint) reads(at int32, w Work, cache *Cache, now int64) int32 {
+	if e.cacheHit == 0 || w.Prefix == 0 {
+		return 0
+	}
+	return int32(e.cacheHit * float64(min(w.Prefix, cache.held(at, now))))
 }
 
 // quotaWindow is the length of the fixed windows over which a quota counts, µs.

@@ -175,6 +175,11 @@ func compareEngines(t *testing.T, store *ingest.Store, house *warehouse.Warehous
 	hours, err := rows.Spend(ctx)
 	must(err)
 	same("spend", spend, hours)
+	dearer, err := store.Dearer(ctx, w)
+	must(err)
+	theirDearer, err := rows.Dearer(ctx)
+	must(err)
+	same("requests served dearer", dearer, theirDearer)
 
 	local, err := store.Summaries(ctx, w)
 	must(err)

@@ -81,7 +81,11 @@ func (r *Rows) requests(featured []string) []request {
 				r.byGroupRequest(quantity+" by provider, values inside the touched bins", providerGroup, ofServed(value), map[string]int64{"0provider": 2}))
 		}
 	}
-	return append(list, r.spendRequest())
+	list = append(list, r.spendRequest())
+	if r.knowsCheapest() {
+		list = append(list, r.dearerRequest())
+	}
+	return list
 }
 
 // blockGroup names a block.

@@ -35,6 +35,9 @@ const (
 	columnVersion = "version"
 )
 
+// columnCheapest is known to few tables: Dearer is asked where it is.
+const columnCheapest = "cheapest_cost_usd"
+
 // canonicalColumns lists the columns of the canonical log that a table can give, in its order, and version.
 func canonicalColumns() []canonical {
 	return []canonical{
@@ -67,6 +70,7 @@ func canonicalColumns() []canonical {
 		{"source", text},
 		{"source_row_id", text},
 		{"quality", bits},
+		{columnCheapest, usd},
 		{columnVersion, text},
 	}
 }

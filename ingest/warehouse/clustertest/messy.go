@@ -40,6 +40,7 @@ func Messy(plan experiment.Plan, n int, seed uint64) []experiment.Request {
 		r.Total, r.Failed = opt[experiment.Micros](rng, 0, 60_000_000), opt[experiment.Micros](rng, 0, 900_000)
 		r.InputTokens, r.CachedTokens, r.OutputTokens = opt[int64](rng, 0, 9000), opt[int64](rng, 0, 4000), opt[int64](rng, 0, 800)
 		r.Cost = opt[experiment.NanoUSD](rng, 0, 9_000_000)
+		r.CheapestCost = opt[experiment.NanoUSD](rng, 0, 9_000_000)
 		r.Status = statuses[rng.IntN(len(statuses))]
 		r.Streamed, r.ToolCallOK = flag(rng), flag(rng)
 		r.Source = "canonical"

@@ -25,6 +25,7 @@ func Columns() [][2]string {
 		{"cost_nano", "Nullable(Int64)"}, {"cost_source", "String"}, {"status", "LowCardinality(String)"},
 		{"streamed", "Nullable(UInt8)"}, {"is_byok", "Nullable(UInt8)"}, {"tool_call_ok", "Nullable(UInt8)"},
 		{"pinned_from_block", "String"}, {"source", "String"}, {"quality", "Int64"},
+		{"cheapest_nano", "Nullable(Int64)"},
 	}
 }
 
@@ -36,11 +37,11 @@ func Mapping() map[string]string {
 	}
 	for column, expr := range map[string]string{
 		"ts": "ts_us", "ttft_ms": "toDecimal64(ttft_us, 3) / 1000", "caller_ttft_ms": "caller_ttft_us / 1000", "total_ms": "total_us / 1000",
-		"failed_ms": "failed_us / 1000", "cost_usd": "cost_nano / 1000000000",
+		"failed_ms": "failed_us / 1000", "cost_usd": "cost_nano / 1000000000", "cheapest_cost_usd": "cheapest_nano / 1000000000",
 	} {
 		m[column] = expr
 	}
-	for _, name := range []string{"ts_us", "ttft_us", "caller_ttft_us", "total_us", "failed_us", "cost_nano"} {
+	for _, name := range []string{"ts_us", "ttft_us", "caller_ttft_us", "total_us", "failed_us", "cost_nano", "cheapest_nano"} {
 		delete(m, name)
 	}
 	return m
@@ -115,6 +116,7 @@ func values(r *experiment.Request) []any {
 		number[int64](r.Cost), r.CostSource, r.Status,
 		boolean(r.Streamed), boolean(r.BYOK), boolean(r.ToolCallOK),
 		r.PinnedFromBlock, r.Source, r.Quality,
+		number[int64](r.CheapestCost),
 	}
 }
 
