@@ -36,7 +36,7 @@ type DriveConfig struct {
 	LogRequests int                     // about how many requests are written; 0 or at least the flow: all
 	Seed        uint64                  // of every random stream
 	Threads     int                     // ≤ 0: all processors; never changes a result
-	Models      []string                // only these models of the scenario, with unchanged flow; empty: all
+	Models      []string                // only these models of the scenario, with unchanged flow; fallback lists choose among them; empty: all
 	Shard       Shard                   // only this share of the models; zero: all
 	Replay      []workload.Recorded     // requests to replay instead of the scenario's workload; nil: none
 	Progress    func(done, total int64) // requests so far and expected, from any goroutine, about once per virtual hour of a model; may be nil
@@ -62,6 +62,7 @@ type ModelSummary struct {
 	Requests     int64
 	Logged       int64
 	Served       int64
+	FellBack     int64 // served by a later model of a list than the first
 	Errors       int64 // no endpoint served
 	Midstream    int64 // the answer broke off
 	Cancelled    int64 // the caller gave up
@@ -87,7 +88,7 @@ func Drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) error) (Drive
 	return summary, nil
 }
 
-// drive runs all models of the scene.
+// drive runs all units of the scene.
 func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) error) (DriveSummary, error) {
 	summary := DriveSummary{Scenario: s.scenario.Name, World: s.world, Skipped: s.skipped, Notes: s.notes}
 
@@ -111,14 +112,14 @@ func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) er
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(threads)
-	summary.Models = make([]ModelSummary, len(s.jobs))
-	for i, job := range s.jobs { // largest first
+	models := make([][]ModelSummary, len(s.units))
+	for i, jobs := range s.units { // largest first
 		group.Go(func() error {
-			w, err := s.newWorld(job, over)
+			u, err := s.newUnit(jobs, over)
 			if err != nil {
 				return err
 			}
-			summary.Models[i], err = w.run(ctx, progress)
+			models[i], err = u.run(ctx, progress)
 			return err
 		})
 	}
@@ -130,6 +131,7 @@ func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) er
 	if err != nil {
 		return DriveSummary{}, err
 	}
+	summary.Models = slices.Concat(models...)
 	slices.SortFunc(summary.Models, func(a, b ModelSummary) int { return cmp.Compare(a.Model, b.Model) })
 	for _, m := range summary.Models {
 		summary.Requests += m.Requests

@@ -41,23 +41,23 @@ func BenchmarkWorld(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, at := range []int{0, len(s.jobs) - 1} {
+	for _, at := range []int{0, len(s.units) - 1} {
 		b.Run(fmt.Sprintf("model=%d", at), func(b *testing.B) {
 			requests := int64(0)
 			for b.Loop() {
 				over, wait := reading(func(*Batch) error { return nil })
-				w, err := s.newWorld(s.jobs[at], over)
+				u, err := s.newUnit(s.units[at], over)
 				if err != nil {
 					b.Fatal(err)
 				}
-				m, err := w.run(context.Background(), func(int64) {})
+				m, err := u.run(context.Background(), func(int64) {})
 				if err != nil {
 					b.Fatal(err)
 				}
 				if err := wait(); err != nil {
 					b.Fatal(err)
 				}
-				requests += m.Requests
+				requests += m[0].Requests
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(requests), "ns/request")
 		})

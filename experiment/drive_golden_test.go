@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"switchback/router/request"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -25,6 +27,9 @@ func scenarioRun(name string) collected {
 	t := new(fatalOnly)
 	cfg := small(t)
 	cfg.Scenario = name
+	if s, err := ScenarioByName(name); err == nil && s.Lists.Auto {
+		cfg.Models = append(slices.Clone(cfg.Models), request.AutoModel)
+	}
 	c := collect(t, cfg)
 	scenarioRuns.Store(name, c)
 	return c
@@ -34,7 +39,7 @@ func scenarioRun(name string) collected {
 // Rewrite it with go test ./experiment -run TestScenarioHashes -update.
 func TestScenarioHashes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("drives nine scenarios")
+		t.Skip("drives every scenario")
 	}
 	var lines []string
 	for _, s := range Scenarios() {
@@ -71,7 +76,7 @@ func TestScenariosAreDescribed(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"a-a", "batch", "flash-crowd", "openrouter-week", "outage", "price-games", "single-provider", "slow-recovery", "whale"}
+	want := []string{"a-a", "batch", "fallback-lists", "flash-crowd", "openrouter-week", "outage", "price-games", "single-provider", "slow-recovery", "whale"}
 	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
 		t.Errorf("scenarios %q, want %q", got, want)
 	}

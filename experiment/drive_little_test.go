@@ -27,10 +27,11 @@ func TestLittlesLaw(t *testing.T) {
 		}
 		return nil
 	})
-	w, err := scene.newWorld(scene.jobs[0], over)
+	u, err := scene.newUnit(scene.units[0], over)
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := u.worlds[0]
 	samples, sum := 0.0, 0.0
 	w.onTick = func() {
 		samples++
@@ -38,7 +39,7 @@ func TestLittlesLaw(t *testing.T) {
 			sum += float64(w.market.Endpoints[i].InFlight())
 		}
 	}
-	if _, err := w.run(context.Background(), func(int64) {}); err != nil {
+	if _, err := u.run(context.Background(), func(int64) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := wait(); err != nil {

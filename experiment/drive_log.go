@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// rowLog collects the rows of one world and hands them on in batches.
+// rowLog collects the rows of one unit and hands them on in batches.
 type rowLog struct {
 	over  *handover
 	batch *Batch          // the one that is being filled
 	text  strings.Builder // its ids
-	rows  int64
 }
 
 // begin takes the first batch.
@@ -44,7 +43,6 @@ func (l *rowLog) request() *Request {
 	if l.text.Len() == 0 {
 		l.text.Grow(batchRows * idLength)
 	}
-	l.rows++
 	b.Requests = b.Requests[:len(b.Requests)+1]
 	r := &b.Requests[len(b.Requests)-1]
 	*r = Request{} // the batch has been used before

@@ -15,6 +15,7 @@ func (w *world) newSession() int32 {
 		return at
 	}
 	w.sessions = append(w.sessions, session{})
+	w.further = append(w.further, make([]place, len(w.hosts)-1)...)
 	return int32(len(w.sessions) - 1)
 }
 
@@ -43,24 +44,62 @@ func (w *world) begin(at int32, now int64) error {
 	if patience := w.demand.Patience(&s.Session); patience != workload.Never {
 		f.giveUp = now + patience
 	}
-	if err := w.use(f.arm); err != nil {
+	f.host = w.orders[s.kept][0]
+	endpoint, err := w.decide(f, s, now)
+	if err != nil {
 		return err
 	}
-	d := w.router.Decide(router.Instant(now), w.ask(s), &w.draws)
-	if d.Pinned {
-		f.pinBlock = s.pinBlock
+	if endpoint < 0 {
+		return w.fallBack(fi, now, now+overhead)
 	}
-	if d.Endpoint < 0 {
-		w.finish(fi, now, StatusError)
-		return nil
-	}
-	w.try(fi, d.Endpoint, now+overhead)
+	w.try(fi, endpoint, now+overhead)
 	return nil
 }
 
+// decide asks the router of the request's model for the first endpoint to try there; −1 when there is none.
+func (w *world) decide(f *flight, s *session, now int64) (endpoint int32, err error) {
+	h, p := w.hosts[f.host], w.placeOf(f, s)
+	if err := h.use(f.arm); err != nil {
+		return -1, err
+	}
+	d := h.router.Decide(router.Instant(now), w.ask(s, p), &h.draws)
+	if d.Pinned {
+		f.pinBlock = p.pinBlock
+	}
+	return d.Endpoint, nil
+}
+
+// fallBack sends the request to the next model of its list that has an endpoint for it, at starts, or gives the request up.
+func (w *world) fallBack(fi int32, now, starts int64) error {
+	f := &w.flights[fi]
+	s := &w.sessions[f.session]
+	for f.turn+1 < s.reach {
+		f.turn++
+		f.host, f.tried = w.orders[s.kept][f.turn], router.Set{}
+		endpoint, err := w.decide(f, s, now)
+		if err != nil {
+			return err
+		}
+		if endpoint >= 0 {
+			w.try(fi, endpoint, starts)
+			return nil
+		}
+	}
+	w.finish(fi, now, StatusError)
+	return nil
+}
+
+// placeOf is what the request's conversation has at the host that the request is sent to.
+func (w *world) placeOf(f *flight, s *session) *place {
+	if f.host == 0 {
+		return &s.place
+	}
+	return &w.further[int(f.session)*(len(w.hosts)-1)+int(f.host)-1]
+}
+
 // ask is what the router knows of the session's current request.
-func (w *world) ask(s *session) *router.Request {
-	w.asked.InputTokens, w.asked.Tools, w.asked.Pin = int(s.Prompt), s.Tools, s.pin
+func (w *world) ask(s *session, p *place) *router.Request {
+	w.asked.InputTokens, w.asked.Tools, w.asked.Pin = int(s.Prompt), s.Tools, p.pin
 	return &w.asked
 }
 
@@ -88,9 +127,10 @@ func (w *world) try(fi, endpoint int32, now int64) {
 	f.attempts++
 	f.tried.Add(endpoint)
 	s := &w.sessions[f.session]
-	w.market.Try(&f.answer, endpoint, f.work, &s.cache, now)
+	cache := &w.placeOf(f, s).cache
+	w.hosts[f.host].market.Try(&f.answer, endpoint, f.work, cache, now)
 	if s.logged && f.answer.Kind == market.Served {
-		w.cheapest[fi] = w.cheapestCost(f, &s.cache)
+		w.cheapest[fi] = w.cheapestCost(f, cache)
 	}
 	w.events.push(event{at: min(now+f.answer.Duration, max(f.giveUp, now)), what: fi})
 }
@@ -99,12 +139,13 @@ func (w *world) try(fi, endpoint int32, now int64) {
 func (w *world) endAttempt(fi int32, now int64) error {
 	f := &w.flights[fi]
 	s := &w.sessions[f.session]
+	h, p := w.hosts[f.host], w.placeOf(f, s)
 	a := &f.answer
 	spent := now - f.started
 	cancelled := spent < a.Duration
 	served := a.Kind == market.Served && !cancelled
 	if a.Kind != market.RateLimited {
-		w.market.Finish(f.endpoint, f.work, served, &s.cache, now)
+		h.market.Finish(f.endpoint, f.work, served, &p.cache, now)
 	}
 	out := router.Outcome{Duration: router.Micros(spent), Input: int(f.work.Input)}
 	switch {
@@ -122,15 +163,15 @@ func (w *world) endAttempt(fi int32, now int64) error {
 		}
 		out.TTFT, out.Cached, out.Output = router.Micros(a.TTFT), int(a.Cached), int(a.Output)
 		if served && s.Tools {
-			out.ToolCall, out.ToolCallOK = true, w.market.ToolCallOK(f.endpoint)
+			out.ToolCall, out.ToolCallOK = true, h.market.ToolCallOK(f.endpoint)
 		}
 	}
-	w.router.Observe(router.Instant(now), f.endpoint, &out)
-	if pin := router.UpdatePin(s.pin, router.Instant(now), f.endpoint, &out); pin != s.pin {
-		if pin.Endpoint != s.pin.Endpoint {
-			s.pinBlock = f.block
+	h.router.Observe(router.Instant(now), f.endpoint, &out)
+	if pin := router.UpdatePin(p.pin, router.Instant(now), f.endpoint, &out); pin != p.pin {
+		if pin.Endpoint != p.pin.Endpoint {
+			p.pinBlock = f.block
 		}
-		s.pin = pin
+		p.pin = pin
 	}
 	if s.logged && (!served || f.attempts > 1) {
 		w.tries[fi] = append(w.tries[fi], w.attemptRow(f, &out, spent, cancelled))
@@ -139,6 +180,9 @@ func (w *world) endAttempt(fi int32, now int64) error {
 	case cancelled:
 		w.finish(fi, now, StatusCancelled)
 	case served:
+		if len(w.orders) > 1 {
+			s.kept = f.host
+		}
 		w.record(fi, &out, now, StatusOK)
 		w.release(fi, now)
 	case a.Kind == market.Broken:
@@ -150,20 +194,21 @@ func (w *world) endAttempt(fi int32, now int64) error {
 	return nil
 }
 
-// retry sends the request to another endpoint, or gives it up.
+// retry sends the request to another endpoint of its model, or to the next model of its list, or gives it up.
 func (w *world) retry(fi int32, now int64) error {
 	f := &w.flights[fi]
-	if int(f.attempts) < w.scene.scenario.Attempts {
-		if err := w.use(f.arm); err != nil {
+	if f.tried.Len() < w.scene.scenario.Attempts {
+		s := &w.sessions[f.session]
+		h := w.hosts[f.host]
+		if err := h.use(f.arm); err != nil {
 			return err
 		}
-		if d := w.router.Retry(router.Instant(now), w.ask(&w.sessions[f.session]), &f.tried, &w.draws); d.Endpoint >= 0 {
+		if d := h.router.Retry(router.Instant(now), w.ask(s, w.placeOf(f, s)), &f.tried, &h.draws); d.Endpoint >= 0 {
 			w.try(fi, d.Endpoint, now)
 			return nil
 		}
 	}
-	w.finish(fi, now, StatusError)
-	return nil
+	return w.fallBack(fi, now, now)
 }
 
 // finish ends a request that was not served.

@@ -12,6 +12,9 @@ func (w *world) record(fi int32, out *router.Outcome, now int64, status string) 
 	switch status {
 	case StatusOK:
 		w.summary.Served++
+		if f.turn > 0 {
+			w.summary.FellBack++
+		}
 		w.summary.InputTokens += int64(f.work.Input)
 		w.summary.OutputTokens += int64(f.work.Output)
 	case StatusError:
@@ -24,6 +27,7 @@ func (w *world) record(fi int32, out *router.Outcome, now int64, status string) 
 	if !s.logged {
 		return
 	}
+	w.summary.Logged++
 	r := w.log.request()
 	r.RequestID, r.SessionID = w.log.ids(w.job.number, s.Number, s.Turn)
 	r.ClientID = w.demand.ClientIDs[s.Client]
@@ -57,12 +61,16 @@ func (w *world) record(fi int32, out *router.Outcome, now int64, status string) 
 // serveRow fills what depends on how far the last attempt came.
 func (w *world) serveRow(r *Request, f *flight, out *router.Outcome, now int64) {
 	a := &f.answer
-	e := &w.market.Endpoints[f.endpoint]
+	h := w.hosts[f.host]
+	e := &h.market.Endpoints[f.endpoint]
 	spent := now - f.started
 	firstToken := (a.Kind == market.Served || a.Kind == market.Broken) && spent >= a.TTFT
 	if firstToken {
 		r.TTFT, r.CallerTTFT = Some(Micros(a.TTFT)), Some(Micros(f.started-f.arrival+a.TTFT))
 		r.Provider = e.Offer.Slug
+		if h != w.host {
+			r.ModelRaw = h.model // the caller asked for another one
+		}
 	}
 	r.CachedTokens, r.OutputTokens, r.Cost = Some[int64](0), Some[int64](0), Some[NanoUSD](0)
 	switch r.Status {
@@ -103,7 +111,7 @@ func (w *world) attemptRow(f *flight, out *router.Outcome, spent int64, cancelle
 		problem = "midstream"
 	}
 	return Attempt{
-		N: int32(f.attempts), Provider: w.market.Endpoints[f.endpoint].Offer.Slug,
+		N: int32(f.attempts), Provider: w.hosts[f.host].market.Endpoints[f.endpoint].Offer.Slug,
 		Start: Some(Micros(f.started - f.arrival)), Latency: Some(Micros(spent)),
 		HTTPStatus: Some(status), ErrorType: problem,
 	}

@@ -22,8 +22,9 @@ type Scenario struct {
 	Purpose   string // one line: what it is for
 	Models    int    // the models with the most endpoints take part, so many
 	Endpoints int    // only the cheapest so many endpoints of a model take part; 0 = all
-	Attempts  int    // endpoints that a request tries at most
+	Attempts  int    // endpoints of a model that a request tries at most
 	SameArms  bool   // both arms use the control's policy
+	Lists     Lists  // requests that may be answered by another model
 	Market    market.Params
 	Workload  workload.Params
 	Router    router.Config
@@ -71,6 +72,10 @@ func Scenarios() []Scenario {
 		}),
 		variant("a-a", "both arms run the control's policy: every difference found is a false alarm", func(s *Scenario) {
 			s.SameArms = true
+		}),
+		variant("fallback-lists", "half of the conversations name two more models to fall back to, some clients leave the choice to openrouter/auto, and no model gets more than two tries: models that share traffic", func(s *Scenario) {
+			s.Lists = Lists{Length: 3, Share: 0.5, Auto: true}
+			s.Attempts = 2
 		}),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"switchback/experiment/market"
 	"switchback/experiment/workload"
 	"switchback/router"
+	"switchback/router/request"
 )
 
 // scene is all that the worlds of a drive share: the scenario, the demand and the endpoints' offers. It is only read.
@@ -25,7 +26,8 @@ type scene struct {
 	seed     uint64
 	logShare float64 // of the conversations
 	builder  *market.Builder
-	jobs     []job // by flow, largest first
+	jobs     []job   // by flow, largest first
+	units    [][]job // the jobs that are driven together, by flow
 	skipped  []string
 	notes    []string
 }
@@ -33,8 +35,11 @@ type scene struct {
 // job is one model of a drive.
 type job struct {
 	demand *workload.Model
-	offers []market.Offer
-	number int // of the model in the scenario, for ids
+	offers []market.Offer // none for openrouter/auto
+	number int            // of the model in the scenario, for ids
+	orders [][]string     // models that a request tries, in turn; one list for each of the first's models, where conversations keep theirs
+	listed float64        // share of the conversations that may leave their first model
+	guests float64        // requests per second that another model's clients send here, as planned
 }
 
 // newScene checks the configuration and builds the demand.
@@ -51,6 +56,9 @@ func newScene(cfg DriveConfig) (*scene, error) {
 
 // newSceneOf is newScene with a scenario that need not have a name.
 func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
+	if err := scenario.Lists.Validate(); err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", scenario.Name, err)
+	}
 	start, end := cfg.Plan.Window()
 	s := &scene{scenario: scenario, world: cfg.World, plan: cfg.Plan, start: start, horizon: microsSince(start, end), seed: cfg.Seed, logShare: 1}
 	if s.world == "" {
@@ -73,6 +81,9 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 		return nil, err
 	}
 	if err := s.addJobs(groups, cfg.Models, cfg.Replay); err != nil {
+		return nil, err
+	}
+	if err := s.linkModels(); err != nil {
 		return nil, err
 	}
 	if s.builder, err = market.NewBuilder(scenario.Market, s.horizon, s.seed); err != nil {
@@ -134,6 +145,9 @@ func (s *scene) addJobs(groups [][]market.Offer, wanted []string, replay []workl
 	names := make([]string, len(groups))
 	for i, g := range groups {
 		names[i] = g[0].Model
+	}
+	if s.scenario.Lists.Auto {
+		names, groups = append(names, request.AutoModel), append(groups, nil)
 	}
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {

@@ -266,12 +266,12 @@ func TestBillsMatchTheTokens(t *testing.T) {
 	scene := smallScene()
 	endpoints := map[string]*market.Endpoint{}
 	for _, j := range scene.jobs {
-		w, err := scene.newWorld(j, nil)
+		h, err := scene.newHost(j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range w.market.Endpoints {
-			endpoints[j.demand.Name+" "+w.market.Endpoints[i].Offer.Slug] = &w.market.Endpoints[i]
+		for i := range h.market.Endpoints {
+			endpoints[j.demand.Name+" "+h.market.Endpoints[i].Offer.Slug] = &h.market.Endpoints[i]
 		}
 	}
 	for _, r := range c.requests {
@@ -315,12 +315,12 @@ func TestNoEndpointExceedsItsConcurrency(t *testing.T) {
 		}
 	}
 	for _, j := range scene.jobs {
-		w, err := scene.newWorld(j, nil)
+		h, err := scene.newHost(j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range w.market.Endpoints {
-			e := &w.market.Endpoints[i]
+		for i := range h.market.Endpoints {
+			e := &h.market.Endpoints[i]
 			list := edges[j.demand.Name+" "+e.Offer.Slug]
 			slices.SortFunc(list, func(a, b edge) int { return compare.Or(compare.Compare(a.at, b.at), compare.Compare(a.delta, b.delta)) })
 			held, most := 0, 0

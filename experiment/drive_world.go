@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"slices"
 
 	"switchback/experiment/market"
 	"switchback/experiment/random"
@@ -9,37 +10,41 @@ import (
 	"switchback/router"
 )
 
-// world is the simulation of one model: its own clock, events and random streams. It shares nothing with others.
+// world is the simulation of the requests for one model: its own clock, events and random streams. It shares nothing with
+// others, unless requests name more models than one: the worlds of a unit share their hosts and wait for one another.
 type world struct {
+	*host    // of the model's own endpoints; nil when it has none, as openrouter/auto
 	scene    *scene
 	job      job
 	demand   *workload.Model
 	arrivals *workload.Arrivals
-	market   *market.Market
-	router   *router.Router
 	asked    router.Request // what the router is asked
-	draws    random.Stream  // of the router's decisions
+	hosts    []*host        // that requests may be sent to; a new conversation starts with the first
+	orders   [][]int8       // places in hosts by turn, for each host that a conversation may keep
 
 	blocks   []span
 	inside   int   // block of the clock, −1 outside every block
 	upcoming int   // block that starts next
 	change   int64 // instant of the next start or end of a block
 	arm      arm   // of the block of the clock, or the last one
-	using    arm   // whose policy decides
+	tick     int64 // instant of the market's next tick
 
 	events   eventQueue
 	sessions []session
+	further  []place // of the sessions at the hosts after the first, one session after the other
 	flights  []flight
 	tries    [][]Attempt // of logged requests, by flight
 	cheapest []NanoUSD   // of logged requests that are being served, by flight
 	freeS    []int32
 	freeF    []int32
 
-	log     rowLog
-	logKey  uint64 // of the hash that decides which conversations are written
-	summary ModelSummary
-	reveals bool   // a policy wants to know the market's true state
-	onTick  func() // of tests that watch the world; nil otherwise
+	log      *rowLog
+	logKey   uint64 // of the hash that decides which conversations are written
+	listKey  uint64 // of the hash that decides which conversations carry a list
+	summary  ModelSummary
+	reported int64  // requests that progress knows of
+	reveals  bool   // a policy wants to know the market's true state
+	onTick   func() // of tests that watch the world; nil otherwise
 }
 
 // arm is an index into an array of both arms.
@@ -60,10 +65,17 @@ type span struct {
 // session is a conversation that is under way.
 type session struct {
 	workload.Session
+	place       // at the first host
+	reach  int8 // hosts that its requests try at most
+	kept   int8 // host that answered last, where conversations keep their model
+	logged bool
+}
+
+// place is what a conversation has at one host.
+type place struct {
 	cache    market.Cache
 	pin      router.Pin
 	pinBlock int32 // index of the block in which the pinned endpoint was chosen; −1 outside every block
-	logged   bool
 }
 
 // flight is a request that is under way. It has no pointers, so that writing one costs no more than its bytes.
@@ -76,12 +88,14 @@ type flight struct {
 	attempts int16
 	n429     int16
 	arrival  int64
-	giveUp   int64 // instant at which the caller cancels
-	failed   int64 // µs in failed attempts
-	tried    router.Set
-	block    int32 // of the arrival; −1 outside every block
-	pinBlock int32 // of the pin that decided; unpinned when below −1
+	giveUp   int64      // instant at which the caller cancels
+	failed   int64      // µs in failed attempts
+	tried    router.Set // endpoints of the host
+	block    int32      // of the arrival; −1 outside every block
+	pinBlock int32      // of the pin that decided; unpinned when below −1
 	arm      arm
+	host     int8 // that the running attempt is sent to
+	turn     int8 // of the host in the request's order
 }
 
 const unpinned = -2
@@ -89,30 +103,28 @@ const unpinned = -2
 // overhead is the time that the gateway itself takes before the first attempt, µs.
 const overhead = 15_000
 
-// newWorld builds the world of one model, which hands its rows over.
-func (s *scene) newWorld(j job, over *handover) (*world, error) {
-	m, err := s.builder.New(j.offers, market.Demand{Flow: j.demand.Flow, MeanOutput: j.demand.MeanOutput, MeanInput: j.demand.MeanInput})
-	if err != nil {
-		return nil, err
-	}
-	endpoints := make([]router.Endpoint, len(m.Endpoints))
-	for i := range endpoints {
-		e := &m.Endpoints[i]
-		endpoints[i] = router.Endpoint{
-			Slug: e.Offer.Slug, Provider: e.Offer.Provider,
-			Price: router.Price{Input: e.Price.Input.PerToken(), Output: e.Price.Output.PerToken(),
-				CacheRead: e.Price.CacheRead.PerToken(), CacheWrite: e.Price.CacheWrite.PerToken()},
-			CacheTTL: router.Micros(e.CacheMicros),
-		}
-	}
-	r, err := router.New(j.demand.Name, endpoints, s.scenario.Router)
-	if err != nil {
-		return nil, err
-	}
+// newWorld builds the world of one job over the hosts of its unit. It writes its rows to the log.
+func (s *scene) newWorld(j job, hosts map[string]*host, log *rowLog) *world {
 	w := &world{
-		scene: s, job: j, demand: j.demand, arrivals: j.demand.Arrivals(s.seed), market: m, router: r,
-		draws: random.New(s.seed, "router", j.demand.Name), log: rowLog{over: over}, logKey: random.Mix(s.seed^0x6c6f67) + uint64(j.number)<<32,
-		summary: ModelSummary{Model: j.demand.Name, Endpoints: len(endpoints)},
+		host: hosts[j.demand.Name], scene: s, job: j, demand: j.demand, arrivals: j.demand.Arrivals(s.seed), log: log,
+		logKey:  random.Mix(s.seed^0x6c6f67) + uint64(j.number)<<32,
+		listKey: random.Mix(s.seed^0x6c697374) + uint64(j.number)<<32,
+		summary: ModelSummary{Model: j.demand.Name}, tick: market.TickMicros, inside: -1,
+	}
+	for _, model := range j.orders[0] {
+		w.hosts = append(w.hosts, hosts[model])
+	}
+	for _, models := range j.orders {
+		order := make([]int8, len(models))
+		for k, model := range models {
+			order[k] = int8(slices.Index(j.orders[0], model))
+		}
+		w.orders = append(w.orders, order)
+	}
+	for _, h := range w.hosts {
+		if w.host == nil || h == w.host {
+			w.summary.Endpoints += len(h.market.Endpoints)
+		}
 	}
 	for _, b := range s.plan.ForModel(j.demand.Name) {
 		in := span{Block: b, starts: microsSince(s.start, b.Starts), ends: microsSince(s.start, b.Ends), burnInEnds: microsSince(s.start, b.BurnInEnds)}
@@ -121,78 +133,82 @@ func (s *scene) newWorld(j job, over *handover) (*world, error) {
 		}
 		w.blocks = append(w.blocks, in)
 	}
-	w.inside = -1
-	w.reveals = s.plan.Arms.Control == "oracle" || s.plan.Arms.Treatment == "oracle"
-	return w, nil
+	w.reveals = w.host != nil && (s.plan.Arms.Control == "oracle" || s.plan.Arms.Treatment == "oracle")
+	return w
 }
 
-// use makes the policy of an arm decide from now on. Nothing else changes.
-func (w *world) use(a arm) error {
-	if a == w.using {
-		return nil
+// arrival is the instant of the next start of a conversation, workload.Never when the experiment ends before.
+func (w *world) arrival() int64 {
+	if at := w.arrivals.Next(); at < w.scene.horizon {
+		return at
 	}
-	w.using = a
-	return w.router.Use(w.scene.policies[a])
+	return workload.Never
 }
 
-// run drives the model through the plan. Requests that are under way at its end are finished.
-func (w *world) run(ctx context.Context, progress func(int64)) (ModelSummary, error) {
-	if err := w.log.begin(ctx); err != nil {
-		return ModelSummary{}, err
-	}
-	end := w.scene.horizon
-	tick := int64(market.TickMicros)
-	if err := w.router.Use(w.scene.policies[w.using]); err != nil {
-		return ModelSummary{}, err
-	}
-	if err := w.changeBlock(0); err != nil {
-		return ModelSummary{}, err
-	}
-	reported := int64(0)
+// nextEvent is the instant of the next arrival or event, workload.Never when there is none.
+func (w *world) nextEvent() int64 { return min(w.arrival(), w.events.next()) }
+
+// due is the instant at which something happens next in the world, be it the tick of its clock.
+func (w *world) due() int64 { return min(w.nextEvent(), w.tick, w.change) }
+
+// advance lets everything happen up to and including the instant until; until workload.Never, to the end of the last request.
+func (w *world) advance(ctx context.Context, until int64, progress func(int64)) error {
 	for {
-		arrival := w.arrivals.Next()
-		if arrival >= end {
-			arrival = workload.Never
-		}
+		arrival := w.arrival()
 		next := min(arrival, w.events.next())
-		if next == workload.Never {
-			break
+		limit := min(next, until)
+		if limit == workload.Never {
+			return nil
 		}
-		if control := min(tick, w.change); control <= next {
-			if control == tick {
-				w.market.Tick(tick)
-				if w.reveals {
-					w.reveal()
-				}
-				if w.onTick != nil {
-					w.onTick()
-				}
-				tick += market.TickMicros
-				if tick%(3600e6) == 0 {
-					progress(w.summary.Requests - reported)
-					reported = w.summary.Requests
-					if err := ctx.Err(); err != nil {
-						return ModelSummary{}, err
-					}
-				}
-			} else if err := w.changeBlock(control); err != nil {
-				return ModelSummary{}, err
+		if control := min(w.tick, w.change); control <= limit {
+			var err error
+			if control == w.tick {
+				err = w.nextTick(ctx, progress)
+			} else {
+				err = w.changeBlock(control)
+			}
+			if err != nil {
+				return err
 			}
 			continue
 		}
+		if next > until {
+			return nil
+		}
 		if w.log.full() {
 			if err := w.log.next(ctx); err != nil {
-				return ModelSummary{}, err
+				return err
 			}
 		}
 		if err := w.step(next, arrival); err != nil {
-			return ModelSummary{}, err
+			return err
 		}
 	}
-	progress(w.summary.Requests - reported)
-	w.log.end()
-	w.summary.Logged = w.log.rows
-	return w.summary, nil
+}
+
+// nextTick moves the market on.
+func (w *world) nextTick(ctx context.Context, progress func(int64)) error {
+	if w.host != nil {
+		w.market.Tick(w.tick)
+	}
+	if w.reveals {
+		w.reveal()
+	}
+	if w.onTick != nil {
+		w.onTick()
+	}
+	w.tick += market.TickMicros
+	if w.tick%(3600e6) != 0 {
+		return nil
+	}
+	w.report(progress)
+	return ctx.Err()
+}
+
+// report tells the requests since the last report.
+func (w *world) report(progress func(int64)) {
+	progress(w.summary.Requests - w.reported)
+	w.reported = w.summary.Requests
 }
 
 // step handles the next arrival or event.
@@ -202,7 +218,10 @@ func (w *world) step(next, arrival int64) error {
 		s := &w.sessions[at]
 		*s = session{}
 		w.arrivals.Pop(&s.Session)
-		s.pinBlock, s.logged = unpinned, w.isLogged(s.Number)
+		s.pinBlock, s.logged, s.reach = unpinned, w.isLogged(s.Number), 1
+		if len(w.hosts) > 1 {
+			w.listHosts(at)
+		}
 		return w.begin(at, arrival)
 	}
 	e := w.events.pop()
@@ -214,12 +233,24 @@ func (w *world) step(next, arrival int64) error {
 
 // isLogged decides by the conversation's number, whatever the world, whether its requests are written.
 func (w *world) isLogged(number uint32) bool {
-	if w.scene.logShare >= 1 {
-		return true
-	}
-	x := random.Mix(w.logKey + uint64(number))
-	return float64(x>>11)*(1.0/(1<<53)) < w.scene.logShare
+	return w.scene.logShare >= 1 || fraction(w.logKey+uint64(number)) < w.scene.logShare
 }
+
+// listHosts decides by the conversation's number, whatever the world, whether its requests carry a list, and empties its further places.
+func (w *world) listHosts(at int32) {
+	s := &w.sessions[at]
+	if fraction(w.listKey+uint64(s.Number)) < w.job.listed {
+		s.reach = int8(len(w.hosts))
+	}
+	more := len(w.hosts) - 1
+	places := w.further[int(at)*more:][:more]
+	for i := range places {
+		places[i] = place{pinBlock: unpinned}
+	}
+}
+
+// fraction is the number in [0, 1) that a key is hashed to.
+func fraction(key uint64) float64 { return float64(random.Mix(key)>>11) * (1.0 / (1 << 53)) }
 
 // nextChange is the instant of the next start or end of a block.
 func (w *world) nextChange() int64 {
@@ -244,6 +275,9 @@ func (w *world) changeBlock(now int64) error {
 		w.arm = w.blocks[w.inside].arm
 	}
 	w.change = w.nextChange()
+	if w.host == nil {
+		return nil
+	}
 	return w.use(w.arm)
 }
 

@@ -73,7 +73,7 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 	case errors.Is(err, experiment.ErrUnknownModel):
 		return summary, usageError("", "%s: %w", c.file.place("workload.models"), err)
 	case errors.Is(err, experiment.ErrShard):
-		return summary, usageError("take at most as many shards as there are models", "--shard: %w", err)
+		return summary, usageError("take at most as many shards as there are models, those that fallback lists join counted as one", "--shard: %w", err)
 	case err != nil:
 		return summary, err
 	}

@@ -1,12 +1,13 @@
 package request
 
 import (
+	"slices"
 	"sort"
 	"strings"
 )
 
-// autoModel is the model name that leaves the choice to the router.
-const autoModel = "openrouter/auto"
+// AutoModel is the model name that leaves the choice to the router.
+const AutoModel = "openrouter/auto"
 
 // AutoPlugin is the auto-router plugin's settings.
 type AutoPlugin struct {
@@ -17,7 +18,8 @@ type AutoPlugin struct {
 	PinModel *bool // false: a conversation does not keep its model
 }
 
-var costTiers = []string{"low", "medium", "high", "xhigh", "max"}
+// CostTiers returns the cost tiers of the auto router, the cheapest first.
+func CostTiers() []string { return []string{"low", "medium", "high", "xhigh", "max"} }
 
 // maxPatterns is how many model patterns a request may give.
 const maxPatterns = 1024
@@ -26,7 +28,7 @@ func (a *AutoPlugin) read(r *reader) {
 	if on := r.flag("enabled"); on != nil {
 		a.Enabled = *on
 	}
-	a.CostTier = r.choice("cost_tier", costTiers...)
+	a.CostTier = r.choice("cost_tier", CostTiers()...)
 	a.Allowed = r.texts("allowed_models")
 	a.Excluded = r.texts("excluded_models")
 	if len(a.Allowed) > maxPatterns {
@@ -50,9 +52,9 @@ type Ranked struct {
 	Share float64 // of the spend on the task over the last 7 days
 }
 
-// choose returns the models that the auto router tries, best first: those of the task whose cost lies in the tier's band, allowed and not
+// Choose returns the models that the auto router tries, best first: those of the task whose cost lies in the tier's band, allowed and not
 // excluded; and for the others the reason. A conversation keeps its model while that one is still among them.
-func (a *AutoPlugin) choose(task string, ranking Ranking, cost func(model string) (float64, bool), current string) (models []string, out []Exclusion) {
+func (a *AutoPlugin) Choose(task string, ranking Ranking, cost func(model string) (float64, bool), current string) (models []string, out []Exclusion) {
 	ranked := ranking(task)
 	type priced struct {
 		model string
@@ -68,12 +70,8 @@ func (a *AutoPlugin) choose(task string, ranking Ranking, cost func(model string
 		}
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].cost < all[j].cost })
-	band := 0
-	for i, t := range costTiers {
-		if t == a.CostTier {
-			band = i
-		}
-	}
+	costTiers := CostTiers()
+	band := max(slices.Index(costTiers, a.CostTier), 0)
 	var kept []priced
 	for i, m := range all {
 		// The cheapest is at 0 %, the dearest at 100 %; bands are 20 % wide, the last one closed.

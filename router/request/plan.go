@@ -89,7 +89,7 @@ func (p *Plan) models(m *Market, b *Body) ([]string, error) {
 	}
 	var models []string
 	for _, name := range names {
-		if id, _ := cutSuffix(name); id != autoModel {
+		if id, _ := cutSuffix(name); id != AutoModel {
 			models = append(models, name)
 			continue
 		}
@@ -97,11 +97,11 @@ func (p *Plan) models(m *Market, b *Body) ([]string, error) {
 			return nil, &StatusError{404, "the auto router is switched off by its plugin", nil}
 		}
 		p.Auto = true
-		auto, out := b.Auto.choose(b.Task, m.Ranking, func(id string) (float64, bool) { return typicalCost(m.model(id)) }, b.Conversation.Model)
+		auto, out := b.Auto.Choose(b.Task, m.Ranking, func(id string) (float64, bool) { return typicalCost(m.model(id)) }, b.Conversation.Model)
 		if len(auto) == 0 {
 			return nil, &StatusError{404, fmt.Sprintf("auto router: no model of cost tier %q is allowed for task %q", orElse(b.Auto.CostTier, "low"), b.Task), out}
 		}
-		_, suffix, cut := strings.Cut(name, autoModel)
+		_, suffix, cut := strings.Cut(name, AutoModel)
 		for _, id := range auto {
 			if cut {
 				id += suffix

@@ -335,7 +335,7 @@ func TestAutoBands(t *testing.T) {
 	} {
 		a := AutoPlugin{Enabled: true, CostTier: tier}
 		var got []string
-		chosen, _ := a.choose("any", rising, cost, "")
+		chosen, _ := a.Choose("any", rising, cost, "")
 		for _, m := range chosen {
 			_, name, _ := strings.Cut(m, "/")
 			got = append(got, name)
@@ -345,14 +345,14 @@ func TestAutoBands(t *testing.T) {
 		}
 	}
 	keep := AutoPlugin{Enabled: true, CostTier: "max"}
-	if got, _ := keep.choose("any", rising, cost, "maker1/model-8"); got[0] != "maker1/model-8" {
+	if got, _ := keep.Choose("any", rising, cost, "maker1/model-8"); got[0] != "maker1/model-8" {
 		t.Errorf("a conversation did not keep its model: %v", got)
 	}
-	if got, _ := keep.choose("any", rising, cost, "maker1/model-0"); slices.Contains(got, "maker1/model-0") {
+	if got, _ := keep.Choose("any", rising, cost, "maker1/model-0"); slices.Contains(got, "maker1/model-0") {
 		t.Error("a conversation kept a model outside of the band")
 	}
 	no := AutoPlugin{Enabled: true, Allowed: []string{"maker*"}, Excluded: []string{"*"}}
-	if got, out := no.choose("any", rising, cost, ""); len(got) != 0 || len(out) != 10 {
+	if got, out := no.Choose("any", rising, cost, ""); len(got) != 0 || len(out) != 10 {
 		t.Errorf("excluded models were chosen: %v; reasons: %v", got, out)
 	}
 }
