@@ -55,3 +55,19 @@ func (r records) uint8s(i int) []uint8   { return r.Column(i).(*array.Uint8).Uin
 func (r records) uint16s(i int) []uint16 { return r.Column(i).(*array.Uint16).Uint16Values() }
 func (r records) int32s(i int) []int32   { return r.Column(i).(*array.Int32).Int32Values() }
 func (r records) int64s(i int) []int64   { return r.Column(i).(*array.Int64).Int64Values() }
+
+// fragmentTypes are the types of the columns of a fragment, which come before all others.
+func fragmentTypes() []arrow.Type {
+	return []arrow.Type{arrow.INT32, arrow.UINT16, arrow.UINT8, arrow.BOOL, arrow.BOOL}
+}
+
+// fragments are the first columns: cell, step, client, kept and born.
+func (r records) fragments() []fragment {
+	cells, steps, clients := r.int32s(0), r.uint16s(1), r.uint8s(2)
+	kept, born := r.Column(3).(*array.Boolean), r.Column(4).(*array.Boolean)
+	out := make([]fragment, len(cells))
+	for i := range out {
+		out[i] = fragment{cell: cells[i], step: steps[i], client: clients[i], kept: kept.Value(i), born: born.Value(i)}
+	}
+	return out
+}

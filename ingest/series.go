@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,25 +32,20 @@ type Series struct {
 	clients []string // the largest, by kept requests; the client 0 of a row is any other
 	kept    []int64  // kept requests by cell
 	rows    int64    // in the temporary table
-	counts  [2]partCounts
+	sums    partCounts
+	outside partCounts
 }
 
 // seriesMetric is a metric with what Series knows of its values.
 type seriesMetric struct {
 	measure
 	column string // of the temporary table, for quantiles
-	counts int    // place of its first count in partCounts
+	counts int    // place of its first count in Series.outside for quantiles, in Series.sums for ratios
 	lo, hi []int64
 	near   nearRows
 }
 
-// The two ways in which rows are counted.
-const (
-	countedByTime   = iota // cell, step since the block's start, kept
-	countedByOrigin        // of kept rows: cell, born in the block, client
-)
-
-// fragment is what tells which parts a row belongs to.
+// fragment is what tells which parts a row belongs to: parts are made of whole fragments.
 type fragment struct {
 	cell   int32
 	step   uint16 // since the block's start
@@ -62,7 +56,6 @@ type fragment struct {
 
 // Part names some rows of a Series.
 type Part struct {
-	way      int // of counting: countedByTime or countedByOrigin
 	from, to int // steps, half-open
 	has      func(fragment) bool
 	sql      string // the same, for a row of the temporary table
@@ -109,7 +102,8 @@ func (s *Series) prepare(ctx context.Context, clients int) error {
 		func(ctx context.Context) error { return s.makeClients(ctx, clients) },
 		s.makeSince,
 		s.findWindows,
-		s.countParts,
+		s.countSums,
+		s.countOutside,
 		s.fetchNear,
 	} {
 		if err := do(ctx); err != nil {
@@ -205,29 +199,23 @@ func (s *Series) inBlocks() string {
 	return s.window.inside() + " AND r.in_burn_in IS NOT NULL AND " + rules.NoCacheHit(rules.DuckDB{})
 }
 
-// inputOf finds the columns of a row r in an expression.
-var inputOf = regexp.MustCompile(`\br\.(\w+)`)
+// fragmentOf is the fragment of a row r in its place p, seen by a client c, in the order that readFragments expects.
+func (s *Series) fragmentOf() string {
+	return fmt.Sprintf("p.cell AS cell, CAST(%s AS USMALLINT) AS step, CAST(coalesce(c.client, 0) AS UTINYINT) AS client, %s AS kept, %s AS born",
+		s.stepOf(), keptOf, rules.Born(rules.DuckDB{}))
+}
 
-// makeSince keeps what tells the parts of a row, and what the metrics are made from.
+// makeSince keeps what tells the parts of a row, and the quantities that quantiles are taken of.
 func (s *Series) makeSince(ctx context.Context) error {
-	selected := []string{
-		"p.cell AS cell", "CAST(" + s.stepOf() + " AS USMALLINT) AS step", "CAST(coalesce(c.client, 0) AS UTINYINT) AS client",
-		keptOf + " AS kept", rules.Born(rules.DuckDB{}) + " AS born",
-	}
+	selected := []string{s.fragmentOf()}
 	perLoad := false
-	add := func(column string) {
-		if !slices.Contains(selected, column) {
-			selected = append(selected, column)
-		}
-	}
 	for i, m := range s.metrics {
-		for _, input := range inputOf.FindAllString(m.y+" "+m.n, -1) {
-			add(input)
-		}
 		for _, q := range quantities() {
 			if m.kind == stats.Quantile && q.name == m.quantity {
 				s.metrics[i].column = "q_" + q.name
-				add(q.value + " AS q_" + q.name)
+				if column := q.value + " AS q_" + q.name; !slices.Contains(selected, column) {
+					selected = append(selected, column)
+				}
 				perLoad = perLoad || strings.Contains(q.value, "m.")
 			}
 		}
@@ -253,7 +241,7 @@ func (s *Series) makeSince(ctx context.Context) error {
 func (s *Series) Minutes(from, to int) Part {
 	lo, hi := from/s.step, to/s.step
 	return Part{
-		way: countedByTime, from: lo, to: hi,
+		from: lo, to: hi,
 		has: func(f fragment) bool { return int(f.step) >= lo && int(f.step) < hi },
 		sql: fmt.Sprintf("step >= %d AND step < %d", lo, hi),
 	}
@@ -272,7 +260,7 @@ func (s *Series) BurnIn(minutes int) Part {
 		}
 	}
 	return Part{
-		way: countedByTime, to: manySteps,
+		to:  manySteps,
 		has: func(f fragment) bool { return int(f.step) >= lo || s.anyBurn && !s.burnIn[f.cell] },
 		sql: fmt.Sprintf("(step >= %d OR cell IN (%s))", lo, strings.Join(without, ", ")),
 	}
@@ -280,7 +268,7 @@ func (s *Series) BurnIn(minutes int) Part {
 
 // BornInBlock are the kept rows that no earlier block pinned to an endpoint.
 func (s *Series) BornInBlock() Part {
-	return Part{way: countedByOrigin, to: manySteps, has: func(f fragment) bool { return f.kept && f.born }, sql: "kept AND born"}
+	return Part{to: manySteps, has: func(f fragment) bool { return f.kept && f.born }, sql: "kept AND born"}
 }
 
 // Clients returns the clients with the most kept requests, largest first.
@@ -290,7 +278,7 @@ func (s *Series) Clients() []string { return slices.Clone(s.clients) }
 func (s *Series) WithoutClient(client string) Part {
 	out := uint8(slices.Index(s.clients, client) + 1)
 	return Part{
-		way: countedByOrigin, to: manySteps,
+		to:  manySteps,
 		has: func(f fragment) bool { return f.kept && (f.client != out || out == 0) },
 		sql: fmt.Sprintf("kept AND (client <> %d OR %[1]d = 0)", out),
 	}

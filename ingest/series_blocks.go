@@ -74,10 +74,11 @@ func (s *Series) countBlocks(ctx context.Context, out []BlockSeries) error {
 // ratiosOfBlocks divides the sums over all models.
 func (s *Series) ratiosOfBlocks(m seriesMetric, values []*float64) {
 	y, n := make([]int64, len(values)), make([]int64, len(values))
-	counts := s.counts[countedByOrigin]
-	for i, f := range counts.fragments {
-		y[s.blockOf[f.cell]] += counts.of[m.counts+countY][i]
-		n[s.blockOf[f.cell]] += counts.of[m.counts+countN][i]
+	for i, f := range s.sums.fragments {
+		if f.kept {
+			y[s.blockOf[f.cell]] += s.sums.of[m.counts+countY][i]
+			n[s.blockOf[f.cell]] += s.sums.of[m.counts+countN][i]
+		}
 	}
 	for i := range values {
 		if n[i] > 0 {
@@ -113,10 +114,9 @@ const busyRows = 20
 // Gaps returns the minutes without any row in blocks that are otherwise busy, whole steps only, and the id of the block
 // with most of them.
 func (s *Series) Gaps() (minutes int, block string) {
-	counts := s.counts[countedByTime]
 	return FindGaps(s.columns.plan, s.window, s.step, func(add func(block, step int, rows int64)) {
-		for i, f := range counts.fragments {
-			add(s.blockOf[f.cell], int(f.step), counts.of[0][i])
+		for i, f := range s.sums.fragments {
+			add(s.blockOf[f.cell], int(f.step), s.sums.of[0][i])
 		}
 	})
 }

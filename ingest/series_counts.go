@@ -6,28 +6,31 @@ import (
 	"math"
 	"strings"
 
+	"github.com/apache/arrow/go/v17/arrow"
+
 	"switchback/stats"
 )
 
-// partCounts are the counts of all metrics in one way of counting: for a ratio its Y and N, for a quantile the rows whose
-// value is at most 0, below the window of fetched values, above it, and infinite.
+// partCounts are counts of fragments.
 type partCounts struct {
 	fragments []fragment
 	of        [][]int64 // by count and fragment
 }
 
-// Counts of a ratio and of a quantile, from seriesMetric.counts on.
+// Counts of a ratio in Series.sums, from seriesMetric.counts on. The count before all of them is that of the rows.
 const (
 	countY = iota
 	countN
 	countsOfRatio
 )
 
+// Counts of a quantile in Series.outside, from seriesMetric.counts on: rows whose value is at most 0, below the window of
+// fetched values, infinite, above the window.
 const (
 	countZero = iota
 	countBelow
-	countAbove
 	countInfinite
+	countAbove
 	countsOfQuantile
 )
 
@@ -111,64 +114,71 @@ func (s *Series) around() string {
 	return fmt.Sprintf(" FROM temp.since r JOIN temp.around a ON a.model = r.cell // %d", s.width())
 }
 
-// countParts counts all metrics in both ways.
-func (s *Series) countParts(ctx context.Context) error {
+// countSums sums up all ratios.
+func (s *Series) countSums(ctx context.Context) (err error) {
 	counted := []string{"count(*)"}
-	add := func(count string) { counted = append(counted, "CAST(coalesce("+count+", 0) AS BIGINT)") }
-	quantiles := 0
 	for i := range s.metrics {
-		m := &s.metrics[i]
-		m.counts = len(counted)
-		if m.column == "" {
-			add(m.y)
-			add(m.n)
-			continue
-		}
-		add(fmt.Sprintf("count(*) FILTER (%s <= 0)", m.column))
-		add(fmt.Sprintf("count(*) FILTER (%s > 0 AND %[1]s < a.lo%d)", m.column, quantiles))
-		add(fmt.Sprintf("count(*) FILTER (%s > a.hi%d AND %[1]s < %[3]d)", m.column, quantiles, stats.Inf))
-		add(fmt.Sprintf("count(*) FILTER (%s = %d)", m.column, stats.Inf))
-		quantiles++
-	}
-	for way, rows := range [2]struct{ keys, where, order string }{
-		countedByTime:   {"cell, step, 0, kept, false", "", "cell, step, kept"},
-		countedByOrigin: {"cell, 0, client, true, born", " WHERE kept", "cell, client, born"},
-	} {
-		query := "SELECT " + rows.keys + ", " + strings.Join(counted, ", ") + s.around() + rows.where + " GROUP BY " + rows.order + " ORDER BY " + rows.order
-		var err error
-		if s.counts[way], err = s.readCounts(ctx, query, len(counted)); err != nil {
-			return err
+		if m := &s.metrics[i]; m.column == "" {
+			m.counts = len(counted)
+			counted = append(counted, "CAST(coalesce("+m.y+", 0) AS BIGINT)", "CAST(coalesce("+m.n+", 0) AS BIGINT)")
 		}
 	}
-	for i, f := range s.counts[countedByOrigin].fragments {
-		s.kept[f.cell] += s.counts[countedByOrigin].of[0][i]
+	query := "SELECT " + s.fragmentOf() + ", " + strings.Join(counted, ", ") + s.from() + withClients + " WHERE " + s.inBlocks() + " GROUP BY ALL"
+	s.sums, err = s.readCounts(ctx, query, len(counted))
+	for i, f := range s.sums.fragments {
+		if f.kept {
+			s.kept[f.cell] += s.sums.of[0][i]
+		}
 	}
-	return nil
+	return err
 }
 
+// twoCounts is the weight of the second of two counts in one sum. A fragment is a few minutes of one client's requests to
+// one model: far fewer than 2^31.
+const twoCounts = 1 << 32
+
+// countOutside counts the values outside the windows. One sum that counts two kinds of them takes half as long as two
+// counts.
+func (s *Series) countOutside(ctx context.Context) error {
+	var counted []string
+	for i := range s.metrics {
+		if m := &s.metrics[i]; m.column != "" {
+			window := len(counted) / 2
+			m.counts = 2 * len(counted)
+			counted = append(counted,
+				fmt.Sprintf("CAST(sum(CASE WHEN %s <= 0 THEN 1 WHEN %[1]s < a.lo%[2]d THEN %[3]d ELSE 0 END) AS BIGINT)", m.column, window, twoCounts),
+				fmt.Sprintf("CAST(sum(CASE WHEN %s = %d THEN 1 WHEN %[1]s > a.hi%[3]d THEN %[4]d ELSE 0 END) AS BIGINT)", m.column, stats.Inf, window, twoCounts))
+		}
+	}
+	if len(counted) == 0 {
+		return nil
+	}
+	sums, err := s.readCounts(ctx, "SELECT cell, step, client, kept, born, "+strings.Join(counted, ", ")+s.around()+" GROUP BY cell, step, client, kept, born", len(counted))
+	s.outside.fragments = sums.fragments
+	for _, both := range sums.of {
+		first, second := make([]int64, len(both)), make([]int64, len(both))
+		for i, n := range both {
+			first[i], second[i] = n%twoCounts, n/twoCounts
+		}
+		s.outside.of = append(s.outside.of, first, second)
+	}
+	return err
+}
+
+// readCounts reads fragments and their counts, in any order.
 func (s *Series) readCounts(ctx context.Context, query string, counts int) (partCounts, error) {
-	rows, err := s.conn.QueryContext(ctx, query)
-	if err != nil {
-		return partCounts{}, err
-	}
-	defer rows.Close()
 	out := partCounts{of: make([][]int64, counts)}
-	var f fragment
-	values := make([]int64, counts)
-	targets := []any{&f.cell, &f.step, &f.client, &f.kept, &f.born}
-	for i := range values {
-		targets = append(targets, &values[i])
+	types := fragmentTypes()
+	for range counts {
+		types = append(types, arrow.INT64)
 	}
-	for rows.Next() {
-		if err := rows.Scan(targets...); err != nil {
-			return out, err
+	err := queryRecords(ctx, s.conn, query, types, func(r records) {
+		out.fragments = append(out.fragments, r.fragments()...)
+		for i := range counts {
+			out.of[i] = append(out.of[i], r.int64s(len(types)-counts+i)...)
 		}
-		out.fragments = append(out.fragments, f)
-		for i, v := range values {
-			out.of[i] = append(out.of[i], v)
-		}
-	}
-	return out, rows.Err()
+	})
+	return out, err
 }
 
 func (s *Series) place(cell int32) (model, column int) {

@@ -39,8 +39,7 @@ func (s *Series) fetchNear(ctx context.Context) error {
 		if m.column == "" {
 			continue
 		}
-		query := fmt.Sprintf("SELECT cell, step, client, CAST(CASE WHEN kept THEN 1 ELSE 0 END + CASE WHEN born THEN 2 ELSE 0 END AS UTINYINT) AS flags, %s AS value%s WHERE %[1]s BETWEEN a.lo%[3]d AND a.hi%[3]d",
-			m.column, s.around(), quantiles)
+		query := fmt.Sprintf("SELECT cell, step, client, kept, born, %s AS value%s WHERE %[1]s BETWEEN a.lo%[3]d AND a.hi%[3]d", m.column, s.around(), quantiles)
 		quantiles++
 		var err error
 		m.near, err = s.readNear(ctx, query, m)
@@ -61,7 +60,7 @@ func (s *Series) readNear(ctx context.Context, query string, m *seriesMetric) (n
 	}()
 	rows := 0
 	var perStep []int
-	err := queryRecords(ctx, s.conn, query, []arrow.Type{arrow.INT32, arrow.UINT16, arrow.UINT8, arrow.UINT8, arrow.INT64}, func(r records) {
+	err := queryRecords(ctx, s.conn, query, append(fragmentTypes(), arrow.INT64), func(r records) {
 		r.Retain()
 		fetched = append(fetched, r)
 		rows += int(r.NumRows())
@@ -84,12 +83,11 @@ func (s *Series) readNear(ctx context.Context, query string, m *seriesMetric) (n
 	}
 	next := append([]int{}, n.starts...)
 	for _, r := range fetched {
-		cells, steps, clients, flags := r.int32s(0), r.uint16s(1), r.uint8s(2), r.uint8s(3)
-		for i, value := range r.int64s(4) {
-			at, model := next[steps[i]], cells[i]/int32(s.width())
-			next[steps[i]]++
-			n.fragments[at] = fragment{cell: cells[i], step: steps[i], client: clients[i], kept: flags[i]&1 != 0, born: flags[i]&2 != 0}
-			n.models[at], n.values[at], n.bins[at] = model, value, binBetween(value, m.lo[model], m.hi[model])
+		values := r.int64s(len(r.Columns()) - 1)
+		for i, f := range r.fragments() {
+			at, model := next[f.step], f.cell/int32(s.width())
+			next[f.step]++
+			n.fragments[at], n.models[at], n.values[at], n.bins[at] = f, model, values[i], binBetween(values[i], m.lo[model], m.hi[model])
 		}
 	}
 	return n, nil

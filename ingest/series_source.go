@@ -43,9 +43,8 @@ func (p *partSource) Sums(_ context.Context, metric string) ([]stats.Sum, error)
 	if err != nil {
 		return nil, err
 	}
-	counts := s.counts[p.part.way]
-	y, n := counts.of[m.counts+countY], counts.of[m.counts+countN]
-	for i, f := range counts.fragments {
+	y, n := s.sums.of[m.counts+countY], s.sums.of[m.counts+countN]
+	for i, f := range s.sums.fragments {
 		if n[i] > 0 && p.part.has(f) {
 			model, column := s.place(f.cell)
 			out = append(out, stats.Sum{Model: model, Column: column, N: n[i], Y: y[i]})
@@ -73,9 +72,8 @@ func (p *partSource) Histogram(_ context.Context, quantity string) ([]stats.Bin,
 	// The slots of a cell: its bins, then the values up to 0 and the infinite ones.
 	const slotZero, slotInf, slots = allBins, allBins + 1, allBins + 2
 	counts := make([]int64, len(s.kept)*slots)
-	outside := s.counts[p.part.way]
-	of := outside.of[m.counts:][:countsOfQuantile]
-	for i, f := range outside.fragments {
+	of := s.outside.of[m.counts:][:countsOfQuantile]
+	for i, f := range s.outside.fragments {
 		if p.part.has(f) {
 			cell := counts[int(f.cell)*slots:][:slots]
 			cell[binBelow] += of[countBelow][i]
