@@ -37,7 +37,7 @@ type Document struct {
 	SinceSwitch []SinceSwitchPoint `json:"since_switch,omitempty"`
 	Providers   []ProviderRow      `json:"providers,omitempty"`
 	Spend       []SpendHour        `json:"spend,omitempty"`
-	Dearer      *Dearer            `json:"dearer,omitempty"`
+	Dearer      *Dearer            `json:"dearer,omitempty"` // nil: the log does not tell
 	Comparison  *Comparison        `json:"comparison,omitempty"`
 	History     []HistoryPoint     `json:"history,omitempty"`
 }

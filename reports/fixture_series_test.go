@@ -69,7 +69,9 @@ func withSeries(doc Document) Document {
 		})
 	}
 	doc.Providers = append(doc.Providers, ProviderRow{Provider: "idle|provider", Control: ProviderArm{}, Treatment: ProviderArm{Requests: 3, Share: ptr(.000004)}})
-	doc.Dearer = &Dearer{ptr(.21), ptr(.47), ptr(.034), ptr(.11)}
+	if doc.Simulated { // a gateway's log does not tell
+		doc.Dearer = dearerFixture()
+	}
 	doc.Diagnostics.Checks = []Check{
 		{ID: CheckPredecessor, Metric: "ttft_p50", Value: ptr(.004), Lo: ptr(-.021), Hi: ptr(.030), PValue: ptr(.71), Outcome: CheckOK},
 		{ID: CheckOrder, Metric: "ttft_p50", Value: ptr(-.012), Lo: ptr(-.05), Hi: ptr(.027), PValue: ptr(.55), Outcome: CheckOK},
@@ -142,4 +144,17 @@ func manyModelsDocument(n int) Document {
 		}
 	}
 	return doc
+}
+
+// dearerFixture has a busy model, one that the treatment never served, and one whose name tries to break out of its cell.
+func dearerFixture() *Dearer {
+	return &Dearer{
+		Control:   DearerArm{660_102, 140_221, ptr(.21242), ptr(24.1273), ptr(.036551), ptr(.030011)},
+		Treatment: DearerArm{659_340, 309_778, ptr(.46983), ptr(72.9102), ptr(.110580), ptr(.083402)},
+		Models: []DearerModel{
+			{"deepseek/deepseek-chat-v3", DearerArm{640_000, 130_000, ptr(.203125), ptr(23.9), ptr(.037344), ptr(.031)}, DearerArm{650_000, 309_000, ptr(.475385), ptr(72.4), ptr(.111385), ptr(.0841)}},
+			{"free|`model`", DearerArm{9_340, 0, ptr(0.), ptr(0.), ptr(0.), nil}, DearerArm{9_340, 778, ptr(.083298), ptr(.5102), ptr(.054625), ptr(.0208)}},
+			{"qwen/qwen3-235b-a22b", DearerArm{20_102, 10_221, ptr(.508457), ptr(.2273), ptr(.011307), ptr(.0042)}, DearerArm{}},
+		},
+	}
 }

@@ -14,6 +14,7 @@ func glossary(doc Document) []block {
 			entry("Caller TTFT", "from the request's arrival to its first token, failed attempts included."),
 			entry("Whole request", "from the request's arrival to its last token."),
 			entry("Throughput", "output tokens divided by the whole serving attempt, TTFT included."),
+			entry("Cheapest eligible endpoint", "the one that would have charged least for the same answer among those that could take the request when the attempt that served began."),
 			entry("429", "an endpoint's answer that it is out of capacity."),
 			entry("Time in failed attempts", "the time a caller waited through attempts that failed, averaged over all requests, those without a failure included."),
 			entry("p50, p95", "half, and 95%, of the requests are at or below this value."),

@@ -12,7 +12,7 @@ import (
 	"switchback/stats"
 )
 
-// money shows what speed cost: model by model, hour by hour, and against the cheapest endpoint.
+// money shows what speed cost: model by model, hour by hour, and against the cheapest eligible endpoint.
 func money(doc Document) []block {
 	var blocks []block
 	if f, ok := costSpeedFigure(doc); ok {
@@ -24,9 +24,7 @@ func money(doc Document) []block {
 			drawing(spendFigure(doc)), tabular(spendTable(doc)),
 			fold(words(fmt.Sprintf("All %d hours", len(doc.Spend))), tabular(hourTable(doc))))
 	}
-	if doc.Dearer != nil {
-		blocks = append(blocks, paragraph(words("Requests served by an endpoint dearer than the cheapest eligible one:")), tabular(dearerTable(doc)))
-	}
+	blocks = append(blocks, dearer(doc)...)
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -243,14 +241,5 @@ func hourTable(doc Document) table {
 	for _, h := range doc.Spend {
 		t.row(words(minuteOf(h.Hour)), name(h.Arm), words(dollars.level(h.USD, stats.Effect{}, nil)), words(whole(h.Requests)))
 	}
-	return t
-}
-
-func dearerTable(doc Document) table {
-	t := columns("Arm", ">Share of requests", ">Paid above the cheapest, per 1K requests")
-	dollars := measureOf("cost_per_1k_requests", "")
-	d := doc.Dearer
-	t.row(name(doc.Arms.Control), words(share(d.ShareControl)), words(dollars.level(d.ExtraControl, stats.Effect{}, d.ExtraTreatment)))
-	t.row(name(doc.Arms.Treatment), words(share(d.ShareTreatment)), words(dollars.level(d.ExtraTreatment, stats.Effect{}, d.ExtraControl)))
 	return t
 }

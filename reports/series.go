@@ -64,12 +64,28 @@ type SpendHour struct {
 	Requests int64     `json:"requests"`
 }
 
-// Dearer says how many kept requests were served by an endpoint dearer than the cheapest eligible one.
+// Dearer says how many kept requests were served dearer than at the cheapest eligible endpoint, and what that cost.
 type Dearer struct {
-	ShareControl   *float64 `json:"share_control"`
-	ShareTreatment *float64 `json:"share_treatment"`
-	ExtraControl   *float64 `json:"extra_usd_per_1k_control"` // paid above the cheapest, per 1,000 requests
-	ExtraTreatment *float64 `json:"extra_usd_per_1k_treatment"`
+	Control   DearerArm     `json:"control"`
+	Treatment DearerArm     `json:"treatment"`
+	Models    []DearerModel `json:"models"` // by name
+}
+
+// DearerModel is the same of one model.
+type DearerModel struct {
+	Model     string    `json:"model"`
+	Control   DearerArm `json:"control"`
+	Treatment DearerArm `json:"treatment"`
+}
+
+// DearerArm counts the requests of one arm. nil is unknown.
+type DearerArm struct {
+	Requests   int64    `json:"requests"`         // kept and served, with what the cheapest eligible endpoint would have charged
+	Dearer     int64    `json:"dearer"`           // of Requests: cost more
+	Share      *float64 `json:"share"`            // Dearer ÷ Requests
+	ExtraUSD   *float64 `json:"extra_usd"`        // what Dearer cost above the cheapest, in all
+	ExtraPer1K *float64 `json:"extra_usd_per_1k"` // per 1,000 of Requests
+	ExtraShare *float64 `json:"extra_share"`      // of what Requests cost
 }
 
 // Comparison sets this report beside another one: yesterday's, another seed's, another policy's.

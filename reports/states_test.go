@@ -59,6 +59,7 @@ func incompleteDocument() Document {
 		{Code: "missing_blocks", Text: "2 planned blocks have no row: 17, b|18."},
 		{Code: "arm_mismatch", Text: "1 row carries another arm than the schedule:\nlegacy|v0."},
 	}
+	doc.Dearer = &Dearer{Treatment: DearerArm{659_340, 1_021, ptr(.001549), ptr(.4212), ptr(.000639), ptr(.0003)}} // the control's log does not tell
 	doc.Provenance.Inputs = []Input{{Path: "logs/a|b`c.jsonl.gz", Format: "canonical", SHA256: doc.Provenance.LogHash, Bytes: 1_048_576, Rows: 2_000_112, Rejects: 15}}
 	doc.Provenance.Command = "switchback run --config 'router week.toml' --date 2026-11-08"
 	return doc

@@ -45,6 +45,7 @@ func (c *config) document(e estimates, f facts) reports.Document {
 		SinceSwitch:   f.series.since,
 		Providers:     f.series.providers,
 		Spend:         f.series.spend,
+		Dearer:        f.series.dearer,
 	}
 	lacks := c.lacks(doc.Diagnostics.Health, f)
 	doc.Incomplete = len(lacks) > 0

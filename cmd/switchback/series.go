@@ -21,6 +21,7 @@ type series struct {
 	since     []reports.SinceSwitchPoint
 	providers []reports.ProviderRow
 	spend     []reports.SpendHour
+	dearer    *reports.Dearer  // nil: not measurable
 	born      []stats.Estimate // check rows: only conversations that their block began
 	checks    []reports.Check
 }
@@ -46,6 +47,7 @@ func (j *job) askSeries(ctx context.Context, rows rowSource, e estimates) (serie
 		func() (err error) { out.checks, err = a.checks(featured, e, length, burnIn); return err },
 		func() (err error) { out.providers, err = providerRows(ctx, rows, e.plan.Arms); return err },
 		func() (err error) { out.spend, err = spendHours(ctx, rows); return err },
+		func() (err error) { out.dearer, err = dearerRows(ctx, rows, e.plan.Arms); return err },
 	} {
 		if err := do(); err != nil {
 			return series{}, errors.Join(err, parts.Close())
