@@ -14,7 +14,7 @@ func TestCheapestCost(t *testing.T) {
 	s := smallScene()
 	markets := map[string]*market.Market{}
 	for _, j := range s.jobs {
-		m, err := s.builder.New(j.offers, market.Demand{Flow: j.demand.Flow, MeanOutput: j.demand.MeanOutput, MeanInput: j.demand.MeanInput})
+		m, err := s.builder.New(j.offers, market.Demand{Flow: j.demand.Flow, MeanOutput: j.demand.MeanOutput, MeanInput: j.demand.MeanInput, Rank: j.number})
 		if err != nil {
 			t.Fatal(err)
 		}

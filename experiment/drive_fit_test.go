@@ -64,8 +64,11 @@ func TestLook(t *testing.T) {
 	if cfg.World == "" {
 		sd = l.pairSD(cfg.Plan)
 	}
-	for i, want := range publishedSD[:min(len(publishedSD), len(sd))] {
-		t.Logf("pair SD %-8s %.3f published %.3f", levelNames[i], sd[i], want)
+	if sd != nil {
+		for i, want := range publishedSD {
+			t.Logf("pair SD %-8s %.3f published %.3f", levelNames[i], sd[i], want)
+		}
+		t.Logf("pair SD of the cost at a fixed mix %.3f", sd[len(levelNames)])
 	}
 	t.Log("\n" + table.perModelTable())
 }

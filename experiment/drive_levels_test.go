@@ -19,11 +19,15 @@ type levelKey struct {
 
 const levelBins = 2048
 
+// mixClasses is the number of classes by the share of the answer in the tokens, over which the cost of a token is standardised.
+const mixClasses = 10
+
 type levelCell struct {
 	n, hit429, retried, events429, retries    float64
 	failed, cost, in, out, cached, errs, pins float64
 	tools, toolsOK                            float64
 	ttft, caller, total, rate                 [levelBins]float32
+	mixTokens, mixCost                        [mixClasses]float64
 }
 
 func newLevels() *levels { return &levels{cells: map[levelKey]*levelCell{}} }
@@ -80,6 +84,12 @@ func (c *levelCell) add(r *Request) {
 	c.retries += float64(r.Retries.Value)
 	c.failed += ms(r.Failed.Value)
 	c.cost += float64(r.Cost.Value) / 1e9
+	in, out := r.InputTokens.Value, r.OutputTokens.Value
+	if in+out > 0 {
+		class := min(mixClasses-1, mixClasses*out/(in+out))
+		c.mixTokens[class] += float64(in + out)
+		c.mixCost[class] += float64(r.Cost.Value) / 1e9
+	}
 	c.in += float64(r.InputTokens.Value)
 	c.out += float64(r.OutputTokens.Value)
 	c.cached += float64(r.CachedTokens.Value)
@@ -115,6 +125,10 @@ func (c *levelCell) sum(d *levelCell) {
 		{&c.failed, &d.failed}, {&c.cost, &d.cost}, {&c.in, &d.in}, {&c.out, &d.out}, {&c.cached, &d.cached}, {&c.errs, &d.errs}, {&c.pins, &d.pins},
 		{&c.tools, &d.tools}, {&c.toolsOK, &d.toolsOK}} {
 		*p[0] += *p[1]
+	}
+	for i := range c.mixTokens {
+		c.mixTokens[i] += d.mixTokens[i]
+		c.mixCost[i] += d.mixCost[i]
 	}
 	for i := range c.ttft {
 		c.ttft[i] += d.ttft[i]
@@ -156,6 +170,7 @@ func geometric(i int) bool { return i < 9 }
 // table is levels and relative effects of two arms, over all kept cells, weighted per pair block by w (nil: all 1).
 type levelTable struct {
 	control, treatment, effect []float64
+	fixedMix                   float64 // effect on the cost of a token at a fixed mix, %
 	models                     []string
 	perModel                   map[string][2][]float64
 }
@@ -192,6 +207,7 @@ func (l *levels) table(control, treatment string) levelTable {
 		t.perModel[m] = [2][]float64{va, vb}
 		w := a.n + b.n
 		weight += w
+		t.fixedMix += fixedMixEffect(a, b, mix(a, b)) / float64(len(t.models))
 		for i := range n {
 			if geometric(i) {
 				t.control[i] += math.Log(va[i]) / float64(len(t.models))
@@ -216,6 +232,7 @@ func (l *levels) table(control, treatment string) levelTable {
 		}
 		t.effect[i] = 100 * math.Expm1(t.effect[i])
 	}
+	t.fixedMix = 100 * math.Expm1(t.fixedMix)
 	return t
 }
 
@@ -239,6 +256,7 @@ func (t levelTable) String() string {
 		fmt.Fprintf(&b, "%-8s %9.4g %9.4g %+6.1f | %9.4g %9.4g | %+7.1f %+7.1f\n", name, t.control[i], at(published.control), 100*(t.control[i]/at(published.control)-1),
 			t.treatment[i], at(published.treatment), t.effect[i], at(published.effect))
 	}
+	fmt.Fprintf(&b, "%-8s %57s %+7.1f\n", "cost/M at a fixed mix", "|", t.fixedMix)
 	return b.String()
 }
 
@@ -256,7 +274,29 @@ func (t levelTable) perModelTable() string {
 	return b.String()
 }
 
-// pairSD is the standard error of each log effect, by the jackknife over pairs, times the root of the number of pairs.
+// fixedMixEffect is the log effect on the cost of a token at a fixed mix of answers and prompts: that of both arms together.
+func fixedMixEffect(control, treatment *levelCell, both *[mixClasses]float64) float64 {
+	var costs [2]float64
+	for class, tokens := range both {
+		if control.mixTokens[class] > 0 && treatment.mixTokens[class] > 0 {
+			costs[0] += tokens * control.mixCost[class] / control.mixTokens[class]
+			costs[1] += tokens * treatment.mixCost[class] / treatment.mixTokens[class]
+		}
+	}
+	return math.Log(costs[1] / costs[0])
+}
+
+// mix is the tokens of two cells by class.
+func mix(a, b *levelCell) *[mixClasses]float64 {
+	both := a.mixTokens
+	for class, tokens := range b.mixTokens {
+		both[class] += tokens
+	}
+	return &both
+}
+
+// pairSD is the standard error of each log effect, by the jackknife over pairs, times the root of the number of pairs;
+// that of the cost of a token at a fixed mix comes last.
 func (l *levels) pairSD(plan Plan) []float64 {
 	pairs, _ := plan.Pairs("")
 	n, k := len(levelNames), float64(len(pairs))
@@ -264,12 +304,14 @@ func (l *levels) pairSD(plan Plan) []float64 {
 	for _, m := range l.models() {
 		control[m], treatment[m] = l.of(plan.Arms.Control, m), l.of(plan.Arms.Treatment, m)
 	}
-	sum, squares := make([]float64, n), make([]float64, n)
+	sum, squares := make([]float64, n+1), make([]float64, n+1)
 	for _, p := range pairs {
-		effect := make([]float64, n)
+		effect := make([]float64, n+1)
 		for _, m := range l.models() {
-			va := control[m].without(l.cells[levelKey{plan.Arms.Control, m, p.Control.ID}]).effectMetrics()
-			vb := treatment[m].without(l.cells[levelKey{plan.Arms.Treatment, m, p.Treatment.ID}]).effectMetrics()
+			a := control[m].without(l.cells[levelKey{plan.Arms.Control, m, p.Control.ID}])
+			b := treatment[m].without(l.cells[levelKey{plan.Arms.Treatment, m, p.Treatment.ID}])
+			va, vb := a.effectMetrics(), b.effectMetrics()
+			effect[n] += fixedMixEffect(a, b, mix(control[m], treatment[m])) / float64(len(control))
 			for i := range n {
 				effect[i] += math.Log(vb[i]/va[i]) / float64(len(control))
 			}
@@ -296,6 +338,9 @@ func (c *levelCell) without(d *levelCell) *levelCell {
 	for _, p := range []*float64{&minus.n, &minus.hit429, &minus.retried, &minus.events429, &minus.retries, &minus.failed, &minus.cost, &minus.in, &minus.out,
 		&minus.cached, &minus.errs, &minus.pins, &minus.tools, &minus.toolsOK} {
 		*p = -*p
+	}
+	for i := range minus.mixTokens {
+		minus.mixTokens[i], minus.mixCost[i] = -minus.mixTokens[i], -minus.mixCost[i]
 	}
 	for i := range minus.ttft {
 		minus.ttft[i], minus.caller[i], minus.total[i], minus.rate[i] = -minus.ttft[i], -minus.caller[i], -minus.total[i], -minus.rate[i]

@@ -97,6 +97,6 @@ func ScenarioByName(name string) (Scenario, error) {
 // The rates of the production router are not published.
 func calibratedRouter() router.Config {
 	c := router.DefaultConfig()
-	c.Cost.Throughput, c.Cost.TTFT = 0.25, 0.3
+	c.Cost.Throughput, c.Cost.TTFT = 0.21, 0.29
 	return c
 }

@@ -49,7 +49,7 @@ func (s *scene) newUnit(jobs []job, over *handover) (*unit, error) {
 
 // newHost builds the endpoints of a job's model and their router.
 func (s *scene) newHost(j job) (*host, error) {
-	m, err := s.builder.New(j.offers, market.Demand{Flow: j.demand.Flow + j.guests, MeanOutput: j.demand.MeanOutput, MeanInput: j.demand.MeanInput})
+	m, err := s.builder.New(j.offers, market.Demand{Flow: j.demand.Flow + j.guests, MeanOutput: j.demand.MeanOutput, MeanInput: j.demand.MeanInput, Rank: j.number})
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type Demand struct {
 	Flow       float64 // requests per second
 	MeanOutput float64 // tokens of an answer
 	MeanInput  float64 // tokens of a prompt
+	Rank       int     // of the model by traffic, from 0
 }
 
 // Market is the endpoints of one model.
@@ -35,6 +36,8 @@ type Market struct {
 	attempt random.Stream // of what happens to attempts
 	keep    float64       // of the drift per tick
 	renew   float64
+	rejects float64 // least chance of a 429
+	failing float64 // factor on the time that failures take now
 }
 
 // tables is what all models share.
@@ -94,12 +97,16 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 	}
 	p := &b.params
 	m := &Market{
-		Model: model, Endpoints: make([]Endpoint, len(offers)), params: *p, tables: &b.tables,
+		Model: model, Endpoints: make([]Endpoint, len(offers)), params: *p, tables: &b.tables, rejects: p.Rejects,
 		drift:   random.New(b.seed, "market", "background", model),
 		attempt: random.New(b.seed, "market", "attempts", model),
 		keep:    math.Exp(-TickMicros / 60e6 / p.BackgroundMin),
 	}
 	m.renew = math.Sqrt(1 - m.keep*m.keep)
+	scarce := d.Rank >= p.ScarceFirst && d.Rank < p.ScarceFirst+p.ScarceModels
+	if scarce {
+		m.rejects = p.ScarceRejects
+	}
 	build := random.New(b.seed, "market", "build", model)
 	roomy := p.Headroom * math.Exp(p.ModelSigma*b.tables.normal.Draw(&build)) * math.Pow(2/d.Flow, p.SmallModels)
 	busy := p.Background * math.Exp(p.BackgroundModel*b.tables.normal.Draw(&build))
@@ -117,7 +124,7 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 		e := &m.Endpoints[i]
 		e.ttft = shrunk(e.Offer.LatencyMS, medianLatency, p.SpeedSpread) / 1000 * p.LatencyScale
 		e.tokenSeconds = 1 / (shrunk(e.Offer.Throughput, medianRate, p.SpeedSpread) * p.ThroughputScale)
-		b.furnish(e, model)
+		b.furnish(e, model, scarce)
 		duration := e.ttft + d.MeanInput/p.PrefillRate + d.MeanOutput*e.tokenSeconds
 		part := 0.5/float64(len(offers)) + 0.5*math.Pow(float64(e.Price.Input), -2)/cheap
 		cheapness := math.Pow(float64(e.Price.Input)/medianPrice, -p.BackgroundCheap)
@@ -166,13 +173,16 @@ func medians(offers []Offer, of func(*Offer) (float64, float64)) (first, second 
 }
 
 // furnish draws what the offer does not state, from a stream of the endpoint's own.
-func (b *Builder) furnish(e *Endpoint, model string) {
+func (b *Builder) furnish(e *Endpoint, model string, scarce bool) {
 	p, t := &b.params, &b.tables
 	rng := random.New(b.seed, "market", "endpoint", model, e.Offer.Slug)
 	e.errors = math.Min(0.35, p.ErrorMean*math.Exp(p.ErrorSigma*t.normal.Draw(&rng)-p.ErrorSigma*p.ErrorSigma/2))
 	e.hang = p.HangS
 	if p.ErrorMean > 0 {
 		e.hang *= math.Pow(e.errors/p.ErrorMean, p.HangWithErrors)
+	}
+	if scarce {
+		e.errors += p.ScarceErrors
 	}
 	e.badToolCalls = math.Min(0.5, p.ToolErrorBad*math.Exp(p.ToolSigma*t.normal.Draw(&rng)-p.ToolSigma*p.ToolSigma/2))
 	e.limit, e.rejectSeconds = 1, p.RejectS
@@ -208,12 +218,14 @@ func (b *Builder) furnish(e *Endpoint, model string) {
 func (m *Market) Tick(now int64) {
 	p := &m.params
 	hour := float64(now) / microsPerHour
-	wave := 1 + p.BackgroundWave*math.Sin(2*math.Pi*(hour-p.BackgroundPhaseH)/24)
+	day := math.Sin(2 * math.Pi * (hour - p.BackgroundPhaseH) / 24)
+	wave := 1 + p.BackgroundWave*day
+	m.failing = 1 + p.FailWave*day
 	for i := range m.Endpoints {
 		e := &m.Endpoints[i]
 		e.drift = m.keep*e.drift + m.renew*m.tables.normal.Draw(&m.drift)
 		e.load = e.background * wave * m.tables.drifted(e.drift)
-		e.storm = e.storms.severity(now, 0)
+		e.storm = max(m.rejects, e.storms.severity(now, 0))
 		e.slow = e.slows.severity(now, 1)
 		e.outage = max(e.outages.severity(now, 0), e.providerOutages.severity(now, 0), e.domainOutages.severity(now, 0))
 		e.regime = e.regimes.severity(now, 1)

@@ -36,6 +36,11 @@ type Params struct {
 	QueueRejectRatio float64 // a queueing endpoint's 429 comes this times later
 	QuotaShare       float64 // share of the endpoints with a fixed quota of requests per minute …
 	QuotaFlow        float64 // … of this times their expected part of the model's mean flow
+	Rejects          float64 // least chance of a 429 at every endpoint, whatever its load
+	ScarceRejects    float64 // the same for scarce models, which are short of capacity everywhere: …
+	ScarceErrors     float64 // what that adds to their error rates
+	ScarceFirst      int     // … the model of this rank by traffic, from 0, …
+	ScarceModels     int     // … and those after it, so many in all
 	RetryAfterShare  float64 // share of the 429s that state a Retry-After of 2 to 10 s
 
 	// Speed.
@@ -62,6 +67,7 @@ type Params struct {
 	Regime         Spells // regime shifts; severity = factor on the time to first token and the time per token while it lasts
 	ErrorMean      float64
 	ErrorSigma     float64 // log standard deviation of the base error rate between endpoints
+	FailWave       float64 // amplitude of the daily wave of the time that 429s and errors take, in step with that of the load
 	QuickErrors    float64 // share of the errors that come quickly
 	QuickErrorS    float64 // mean seconds until a quick error, beside a least of 0.2 s
 	HangS          float64 // seconds until the other errors, times 0.4 + 0.8·Exp
@@ -87,10 +93,10 @@ type Spells struct {
 // DefaultParams returns the parameters of the default scenario.
 func DefaultParams() Params {
 	return Params{
-		PriceScale:      1.76,
-		PriceSpread:     0.95,
-		LatencyScale:    0.88,
-		ThroughputScale: 2.3,
+		PriceScale:      1.8,
+		PriceSpread:     0.955,
+		LatencyScale:    0.983,
+		ThroughputScale: 2.21,
 		SpeedSpread:     1,
 
 		Headroom:         40,
@@ -98,46 +104,52 @@ func DefaultParams() Params {
 		EndpointSigma:    0.5,
 		SmallModels:      0.35,
 		LeastSlots:       3,
-		Background:       0.371,
+		Background:       0.354,
 		BackgroundSpread: 0.19,
-		BackgroundModel:  0.36,
+		BackgroundModel:  0.2,
 		BackgroundCheap:  0.24,
-		BackgroundWave:   0.25,
+		BackgroundWave:   0.21,
 		BackgroundPhaseH: 8,
 		BackgroundSigma:  0.3,
 		BackgroundMin:    20,
 		QueueShare:       0.5,
 		QueueLimit:       1.35,
 		QueueWaitS:       6,
-		RejectS:          1.05,
+		RejectS:          1.2,
 		QueueRejectRatio: 2.6,
 		QuotaFlow:        3,
+		Rejects:          0.0004,
+		ScarceRejects:    0.205,
+		ScarceErrors:     0.065,
+		ScarceFirst:      1,
+		ScarceModels:     1,
 		RetryAfterShare:  0.3,
 
-		TTFTSigma:    0.82,
+		TTFTSigma:    0.806,
 		TTFTLoad:     0.9,
 		PrefillRate:  15_000,
 		TailShare:    0.014,
 		TailSlope:    1.6,
 		TailMost:     60,
 		DecodeSigma:  0.25,
-		DecodeLoad:   0.16,
+		DecodeLoad:   0.2,
 		LoadCeiling:  1.2,
 		MidstreamOf:  0.02,
 		ToolErrorBad: 0.02,
 		ToolSigma:    1,
 
-		Storm:          Spells{EveryH: 15, MedianMin: 9, Sigma: 0.8, Lo: 0.4, Hi: 0.88},
-		Slow:           Spells{EveryH: 40, MedianMin: 42, Sigma: 0.8, Lo: 1.7, Hi: 3},
+		Storm:          Spells{EveryH: 22, MedianMin: 9, Sigma: 0.8, Lo: 0.4, Hi: 0.88},
+		Slow:           Spells{EveryH: 55, MedianMin: 42, Sigma: 0.8, Lo: 1.7, Hi: 3},
 		Outage:         Spells{EveryH: 90, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
-		ProviderOutage: Spells{EveryH: 90, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
+		ProviderOutage: Spells{EveryH: 75, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
 		Domains:        6,
-		ErrorMean:      0.048,
-		ErrorSigma:     1.3,
+		ErrorMean:      0.042,
+		ErrorSigma:     1.5,
+		FailWave:       0.27,
 		QuickErrors:    0.65,
 		QuickErrorS:    1,
-		HangS:          4.8,
-		HangWithErrors: 1,
+		HangS:          3.3,
+		HangWithErrors: 1.15,
 
 		CacheShare:    0.75,
 		CacheHitLo:    0.42,
@@ -170,14 +182,16 @@ func (p Params) Validate() error {
 	positive("largest slow start", p.TailMost)
 	positive("quota", p.QuotaFlow)
 	positive("failure domains", float64(p.Domains))
+	check(p.ScarceFirst >= 0, "first scarce model", float64(p.ScarceFirst), "at least 0")
+	check(p.ScarceModels >= 0, "scarce models", float64(p.ScarceModels), "at least 0")
 	for _, c := range []struct {
 		name string
 		v    float64
 	}{
-		{"price spread", p.PriceSpread}, {"speed spread", p.SpeedSpread}, {"price games", p.PriceGames}, {"quota share", p.QuotaShare}, {"queue share", p.QueueShare}, {"retry-after share", p.RetryAfterShare}, {"tail share", p.TailShare},
+		{"price spread", p.PriceSpread}, {"speed spread", p.SpeedSpread}, {"price games", p.PriceGames}, {"quota share", p.QuotaShare}, {"rejects", p.Rejects}, {"rejects of scarce models", p.ScarceRejects}, {"errors of scarce models", p.ScarceErrors}, {"queue share", p.QueueShare}, {"retry-after share", p.RetryAfterShare}, {"tail share", p.TailShare},
 		{"mid-stream share", p.MidstreamOf}, {"tool errors", p.ToolErrorBad}, {"error mean", p.ErrorMean}, {"quick errors", p.QuickErrors},
 		{"cache share", p.CacheShare}, {"cache hit (low)", p.CacheHitLo}, {"cache hit (high)", p.CacheHitHi}, {"usual discount", p.UsualDiscount},
-		{"cancel billed", p.CancelBilled}, {"background wave", p.BackgroundWave},
+		{"cancel billed", p.CancelBilled}, {"background wave", p.BackgroundWave}, {"wave of failures", p.FailWave},
 	} {
 		check(c.v >= 0 && c.v <= 1, c.name, c.v, "between 0 and 1")
 	}

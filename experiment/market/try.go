@@ -47,7 +47,7 @@ func (m *Market) Try(a *Answer, at int32, w Work, cache *Cache, now int64) {
 		return
 	}
 	if load > e.limit || e.storm > 0 && rng.Chance(e.storm) {
-		a.Kind, a.Duration = RateLimited, micros(leastReject+e.rejectSeconds*t.expo.Draw(rng))
+		a.Kind, a.Duration = RateLimited, micros(m.failing*(leastReject+e.rejectSeconds*t.expo.Draw(rng)))
 		if p.RetryAfterShare > 0 && rng.Chance(p.RetryAfterShare) {
 			a.RetryAfter = 2e6 + int64(8e6*rng.Float64())
 		}
@@ -117,10 +117,10 @@ func (m *Market) fail(a *Answer, e *Endpoint) {
 	p, t, rng := &m.params, m.tables, &m.attempt
 	a.Kind = Failed
 	if rng.Chance(p.QuickErrors) {
-		a.Duration = micros(leastError + p.QuickErrorS*t.expo.Draw(rng))
+		a.Duration = micros(m.failing * (leastError + p.QuickErrorS*t.expo.Draw(rng)))
 		return
 	}
-	a.Timeout, a.Duration = true, micros(leastError+e.hang*(0.4+0.8*t.expo.Draw(rng)))
+	a.Timeout, a.Duration = true, micros(m.failing*(leastError+e.hang*(0.4+0.8*t.expo.Draw(rng))))
 }
 
 // Finish frees the place of an attempt. When it was served, the endpoint's prompt cache now holds the conversation.

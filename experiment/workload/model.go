@@ -44,16 +44,18 @@ type client struct {
 
 // laws is what all models share.
 type laws struct {
-	params  Params
-	bursts  burstTables
-	normal  *random.Table
-	expo    *random.Table
-	gap     *random.Table
-	short   *random.Table
-	long    *random.Table
-	text    *random.Table
-	mix     []float32 // share of short answers in each window of WindowSeconds from the start; repeats
-	flashes []Flash
+	params   Params
+	bursts   burstTables
+	normal   *random.Table
+	expo     *random.Table
+	gap      *random.Table
+	short    *random.Table
+	long     *random.Table
+	text     *random.Table
+	document *random.Table // lengths of long texts
+	growth   *growth       // of answers with the prompt
+	mix      []float32     // share of short answers in each window of WindowSeconds from the start; repeats
+	flashes  []Flash
 
 	chatTurns, agentTurns geometric // turns after the first
 }
@@ -94,16 +96,18 @@ func New(models []string, traces []Trace, p Params, days int, seed uint64) (*Wor
 
 func newLaws(p Params, days int, seed uint64) *laws {
 	return &laws{
-		params:  p,
-		bursts:  newBurstTables(p.MaxCV),
-		normal:  random.Normal(),
-		expo:    random.Exponential(),
-		gap:     random.LogNormal(p.GapSigma),
-		short:   random.LogNormal(p.ShortSigma),
-		long:    random.LogNormal(p.LongSigma),
-		text:    random.LogNormal(p.InputSigma),
-		mix:     mixDrift(p, days, seed),
-		flashes: p.Flash,
+		params:   p,
+		bursts:   newBurstTables(p.MaxCV),
+		normal:   random.Normal(),
+		expo:     random.Exponential(),
+		gap:      random.LogNormal(p.GapSigma),
+		short:    random.LogNormal(p.ShortSigma),
+		long:     random.LogNormal(p.LongSigma),
+		text:     random.LogNormal(p.InputSigma),
+		document: random.NewTable(func(u float64) float64 { return p.DocumentFrom * math.Pow(p.DocumentTo/p.DocumentFrom, u) }),
+		growth:   newGrowth(p.AnswerGrowth),
+		mix:      mixDrift(p, days, seed),
+		flashes:  p.Flash,
 
 		chatTurns: geometricOf(p.ChatTurns - 1), agentTurns: geometricOf(p.AgentTurns - 1),
 	}

@@ -15,21 +15,24 @@ type Params struct {
 	Whale           float64 // the largest client of each model sends this times its share; 1 = as recorded
 	Flash           []Flash // extra volume, as a flash crowd brings it
 
-	SingleShare  float64 // share of the conversations with one turn
-	ChatTurns    float64 // mean turns of the others, ≥ 1
-	AgentShare   float64 // share of the conversations that are long agent loops
-	AgentTurns   float64 // mean turns of an agent loop, ≥ 1
-	GapMedianS   float64 // from an answer to the next turn, seconds
-	GapSigma     float64 // log standard deviation of the gaps
-	AgentGapS    float64 // median of an agent's gap (a tool runs), seconds
-	CompactAt    int     // a prompt longer than this, tokens, is compacted …
-	CompactTo    int     // … to this
-	ToolShare    float64 // share of the conversations that call tools
-	CancelShare  float64 // share of the requests whose caller has limited patience
-	PatienceS    float64 // median of that patience, seconds
-	MaxPrompt    int     // tokens
-	MaxOutput    int     // tokens
-	FollowUpText float64 // length of a later turn's new text relative to a first prompt
+	SingleShare   float64 // share of the conversations with one turn
+	ChatTurns     float64 // mean turns of the others, ≥ 1
+	AgentShare    float64 // share of the conversations that are long agent loops
+	AgentTurns    float64 // mean turns of an agent loop, ≥ 1
+	DocumentShare float64 // share of the conversations that are about a long text, which is never compacted
+	DocumentFrom  float64 // length of the shortest such text, tokens, > 0 …
+	DocumentTo    float64 // … and of the longest; the logarithm is spread evenly between them
+	GapMedianS    float64 // from an answer to the next turn, seconds
+	GapSigma      float64 // log standard deviation of the gaps
+	AgentGapS     float64 // median of an agent's gap (a tool runs), seconds
+	CompactAt     int     // a prompt longer than this, tokens, is compacted …
+	CompactTo     int     // … to this
+	ToolShare     float64 // share of the conversations that call tools
+	CancelShare   float64 // share of the requests whose caller has limited patience
+	PatienceS     float64 // median of that patience, seconds
+	MaxPrompt     int     // tokens
+	MaxOutput     int     // tokens
+	FollowUpText  float64 // length of a later turn's new text relative to a first prompt
 
 	MeanInput    float64 // mean input tokens of a request, over all traffic; 0 = no scaling to a mean
 	GeoMeanInput float64 // geometric mean over models of the models' mean input tokens
@@ -42,6 +45,7 @@ type Params struct {
 	ShortSigma   float64
 	LongMedian   float64 // median of the long answers, before the model's scale
 	LongSigma    float64
+	AnswerGrowth float64 // how far answers grow with the prompt as published: exponent of AnswerAt, 0 = not at all
 
 	MixDrift  float64 // amplitude of the daily wave of logit(ShortShare), common to all models
 	MixNoise  float64 // standard deviation of its random part
@@ -64,38 +68,42 @@ func DefaultParams() Params {
 		MaxCV:           2,
 		Whale:           1,
 
-		SingleShare:  0.5,
-		ChatTurns:    4,
-		AgentShare:   0.002,
-		AgentTurns:   50,
-		GapMedianS:   35,
-		GapSigma:     1.1,
-		AgentGapS:    4,
-		CompactAt:    32_000,
-		CompactTo:    8_000,
-		ToolShare:    0.25,
-		CancelShare:  0.02,
-		PatienceS:    12,
-		MaxPrompt:    120_000,
-		MaxOutput:    16_000,
-		FollowUpText: 1,
+		SingleShare:   0.5,
+		ChatTurns:     4,
+		AgentShare:    0.002,
+		AgentTurns:    50,
+		DocumentShare: 0.0004,
+		DocumentFrom:  20_000,
+		DocumentTo:    670_000,
+		GapMedianS:    35,
+		GapSigma:      1.1,
+		AgentGapS:     4,
+		CompactAt:     32_000,
+		CompactTo:     8_000,
+		ToolShare:     0.25,
+		CancelShare:   0.02,
+		PatienceS:     12,
+		MaxPrompt:     700_000,
+		MaxOutput:     16_000,
+		FollowUpText:  1,
 
 		MeanInput:    4292,
 		GeoMeanInput: 3200,
 		InputSigma:   1.45,
-		GeoOutput:    775,
+		GeoOutput:    950,
 		OutputSpread: 0.3,
 		OwnTokens:    0.2,
 		ShortShare:   0.47,
-		ShortMedian:  182,
+		ShortMedian:  222,
 		ShortSigma:   0.9,
 		LongMedian:   647,
-		LongSigma:    1.61,
+		LongSigma:    1.52,
+		AnswerGrowth: 1,
 
 		MixDrift:  0.55,
 		MixNoise:  0.2,
 		MixHours:  3,
-		MixPhaseH: 6,
+		MixPhaseH: 21,
 	}
 }
 
@@ -125,6 +133,10 @@ func (p Params) Validate() error {
 	atLeast("chat turns", p.ChatTurns, 1)
 	share("agent share", p.AgentShare)
 	atLeast("agent turns", p.AgentTurns, 1)
+	share("document share", p.DocumentShare)
+	check(p.AgentShare+p.DocumentShare <= 1, "agent and document share", p.AgentShare+p.DocumentShare, "at most 1")
+	positive("document length", p.DocumentFrom)
+	atLeast("longest document", p.DocumentTo, p.DocumentFrom)
 	positive("gap", p.GapMedianS)
 	atLeast("gap sigma", p.GapSigma, 0)
 	positive("agent gap", p.AgentGapS)
@@ -148,6 +160,7 @@ func (p Params) Validate() error {
 	atLeast("short sigma", p.ShortSigma, 0)
 	positive("long median", p.LongMedian)
 	atLeast("long sigma", p.LongSigma, 0)
+	atLeast("answer growth", p.AnswerGrowth, 0)
 	atLeast("mix drift", p.MixDrift, 0)
 	atLeast("mix noise", p.MixNoise, 0)
 	positive("mix correlation time", p.MixHours)
@@ -156,5 +169,5 @@ func (p Params) Validate() error {
 
 // meanTurns is the expected number of turns of a conversation.
 func (p Params) meanTurns() float64 {
-	return (1-p.AgentShare)*(p.SingleShare+(1-p.SingleShare)*p.ChatTurns) + p.AgentShare*p.AgentTurns
+	return (1-p.AgentShare-p.DocumentShare)*(p.SingleShare+(1-p.SingleShare)*p.ChatTurns) + p.AgentShare*p.AgentTurns + p.DocumentShare*p.ChatTurns
 }

@@ -111,7 +111,7 @@ func (m *Model) fitScales(wantInput, wantOutput float64, seed uint64) {
 
 // sample is conversations at random clients and instants, drawn without a market and without the model's scales.
 type sample struct {
-	chats, agents drawnTurns
+	chats, agents, long drawnTurns
 }
 
 // drawnTurns is the turns of n conversations, one after the other.
@@ -124,47 +124,59 @@ type drawnTurns struct {
 type drawnTurn struct {
 	text, answer float64
 	opens        bool // its conversation
+	long         bool // it is about a long text
 }
 
-// sample draws n conversations. Agent loops are sampled apart, so that their small number does not blur the mean.
+// sample draws n conversations. Agent loops and long texts are sampled apart, so that their small number does not blur the mean.
 func (m *Model) sample(seed uint64, n int) sample {
 	p := &m.laws.params
 	rng := random.New(seed, "workload", "expect", m.Name)
 	pick := m.picker()
-	draw := func(n int, agent bool) drawnTurns {
+	draw := func(n int, agent, long bool) drawnTurns {
 		c := drawnTurns{n: n}
 		for range n {
 			client, window := pick(&rng)
-			s := Session{stream: random.Seeded(rng.Uint64()), Client: client, Turn: -1, Turns: 1, Agent: agent}
+			s := Session{stream: random.Seeded(rng.Uint64()), Client: client, Turn: -1, Turns: 1, Agent: agent, Long: long}
 			switch {
 			case agent:
 				s.Turns = 1 + m.drawTurns(&s, m.laws.agentTurns)
-			case s.stream.Chance(1 - p.SingleShare):
+			case long || s.stream.Chance(1-p.SingleShare):
 				s.Turns = 1 + m.drawTurns(&s, m.laws.chatTurns)
 			}
 			now := int64(window) * WindowSeconds * 1e6
 			for turn := range s.Turns {
 				text, answer := m.drawTurn(&s, now)
-				c.turns = append(c.turns, drawnTurn{text, answer, turn == 0})
+				c.turns = append(c.turns, drawnTurn{text, answer, turn == 0, long})
+				s.Turn++
 			}
 		}
 		return c
 	}
-	s := sample{chats: draw(n, false)}
+	s := sample{chats: draw(n, false, false)}
 	if p.AgentShare > 0 {
-		s.agents = draw(n/10, true)
+		s.agents = draw(n/10, true, false)
+	}
+	if p.DocumentShare > 0 {
+		s.long = draw(n/10, false, true)
 	}
 	return s
 }
 
 // expectTokens estimates the mean tokens of a request under the model's scales.
 func (m *Model) expectTokens(of *sample) (input, output float64) {
-	in, out, turns := m.meanTokens(&of.chats)
-	if share := m.laws.params.AgentShare; share > 0 {
-		inA, outA, turnsA := m.meanTokens(&of.agents)
-		in, out, turns = mixIn(in, inA, share), mixIn(out, outA, share), mixIn(turns, turnsA, share)
+	p := &m.laws.params
+	kinds := []struct {
+		turns *drawnTurns
+		share float64
+	}{{&of.chats, 1 - p.AgentShare - p.DocumentShare}, {&of.agents, p.AgentShare}, {&of.long, p.DocumentShare}}
+	turns := 0.0
+	for _, k := range kinds {
+		if k.share > 0 {
+			in, out, n := m.meanTokens(k.turns)
+			input, output, turns = input+k.share*in, output+k.share*out, turns+k.share*n
+		}
 	}
-	return in / turns, out / turns
+	return input / turns, output / turns
 }
 
 // meanTokens are the mean tokens and turns of a conversation.
@@ -173,7 +185,7 @@ func (m *Model) meanTokens(of *drawnTurns) (in, out, turns float64) {
 	for i := range of.turns {
 		t := &of.turns[i]
 		if t.opens {
-			s.Turn = -1
+			s.Turn, s.Long = -1, t.long
 		}
 		m.addTurn(&s, t.text, t.answer)
 		in += float64(s.Prompt)
@@ -182,8 +194,6 @@ func (m *Model) meanTokens(of *drawnTurns) (in, out, turns float64) {
 	n := float64(of.n)
 	return in / n, out / n, float64(len(of.turns)) / n
 }
-
-func mixIn(a, b, share float64) float64 { return a*(1-share) + b*share }
 
 // picker returns a function that draws a client and a window of the first week in proportion to the client's starts.
 func (m *Model) picker() func(rng *random.Stream) (client int32, window int) {

@@ -21,6 +21,7 @@ type Session struct {
 
 	row   int32 // recorded turn of a replay
 	Agent bool  // a loop of tool calls rather than a person
+	Long  bool  // a conversation about a long text
 	Tools bool  // the answers call tools
 }
 
@@ -34,7 +35,10 @@ func (m *Model) start(s *Session, stream random.Stream, from int32, number uint3
 	case u < p.AgentShare:
 		s.Agent = true
 		s.Turns = 1 + m.drawTurns(s, m.laws.agentTurns)
-	case u < p.AgentShare+(1-p.AgentShare)*(1-p.SingleShare):
+	case u < p.AgentShare+p.DocumentShare:
+		s.Long = true
+		s.Turns = 1 + m.drawTurns(s, m.laws.chatTurns)
+	case u < p.AgentShare+p.DocumentShare+(1-p.AgentShare-p.DocumentShare)*(1-p.SingleShare):
 		s.Turns = 1 + m.drawTurns(s, m.laws.chatTurns)
 	}
 	s.Tools = s.stream.Chance(p.ToolShare) || s.Agent
@@ -68,7 +72,8 @@ func (m *Model) NextTurn(s *Session, now int64) {
 	m.addTurn(s, text, answer)
 }
 
-// drawTurn draws the length of what the caller adds to the conversation and of the answer, tokens before the model's scales.
+// drawTurn draws the length of what the caller adds to the conversation and of the answer, tokens before the model's scales,
+// which long texts do not have, and before the growth of answers with the prompt.
 func (m *Model) drawTurn(s *Session, now int64) (text, answer float64) {
 	l := m.laws
 	p := &l.params
@@ -77,7 +82,12 @@ func (m *Model) drawTurn(s *Session, now int64) (text, answer float64) {
 	if token := m.clients[s.Client].token; len(token) > 0 && rng.Chance(p.OwnTokens) {
 		cell = token[uint32(now/(TokenWindowSeconds*1e6))%uint32(len(token))]
 	}
-	text = p.textMedian() * l.text.At(m.input.rank(cell, rng.Uint64()))
+	size := m.input.rank(cell, rng.Uint64())
+	if s.Long && s.Turn < 0 {
+		text = l.document.At(size)
+	} else {
+		text = p.textMedian() * l.text.At(size)
+	}
 	share := float64(l.mix[uint32(now/(WindowSeconds*1e6))%uint32(len(l.mix))])
 	rank := m.output.rank(cell, rng.Uint64())
 	s.stream = rng
@@ -92,20 +102,25 @@ func (m *Model) drawTurn(s *Session, now int64) (text, answer float64) {
 // addTurn makes the next turn of the conversation from its drawn lengths.
 func (m *Model) addTurn(s *Session, text, answer float64) {
 	p := &m.laws.params
-	text *= m.inputScale
+	most := p.CompactAt
+	if s.Long {
+		most = p.MaxPrompt
+	}
 	s.Turn++
 	s.Prefix = 0
 	if s.Turn > 0 {
-		text *= p.FollowUpText
+		text *= m.inputScale * p.FollowUpText
 		s.Prefix = s.Prompt + s.Output
+	} else if !s.Long {
+		text *= m.inputScale
 	}
 	prompt := s.Prefix + cut(text, p.MaxPrompt) + 1
-	if int(prompt) > p.CompactAt && s.Turn > 0 {
+	if int(prompt) > most && s.Turn > 0 {
 		prompt, s.Prefix = int32(p.CompactTo), 0
 	}
 	s.Prompt = min(prompt, int32(p.MaxPrompt))
 	s.Prefix = min(s.Prefix, s.Prompt)
-	s.Output = 1 + cut(answer*m.outputScale, p.MaxOutput-1)
+	s.Output = 1 + cut(answer*m.outputScale*m.laws.growth.at(s.Prompt), p.MaxOutput-1)
 }
 
 // cut rounds tokens down, to most at most.
