@@ -26,6 +26,7 @@ type RunRecord struct {
 	InputHash  string // of everything that the results follow from
 	Document   []byte // results.json, from which a report can be rendered alone
 	FinishedAt time.Time
+	Elsewhere  *Elsewhere // nil when the rows are those of the file; Run does not return it
 }
 
 // Diagnostic is one named number or remark about a run.
@@ -73,7 +74,7 @@ func (s *Store) SaveRun(ctx context.Context, run RunRecord, estimates []stats.Es
 
 // saveRun works inside the transaction tx of conn.
 func saveRun(ctx context.Context, conn *sql.Conn, tx *sql.Tx, run RunRecord, date time.Time, estimates []stats.Estimate, diagnostics []Diagnostic) error {
-	for _, table := range []string{"runs", "results", "replicates", "diagnostics"} {
+	for _, table := range []string{"runs", "results", "replicates", "diagnostics", blockSummaries, providerSummaries} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE report_date = CAST(? AS DATE)", run.ReportDate); err != nil {
 			return err
 		}
@@ -90,6 +91,12 @@ func saveRun(ctx context.Context, conn *sql.Conn, tx *sql.Tx, run RunRecord, dat
 				number(e.Control), number(e.Treatment), number(r.Estimate), number(r.Lo), number(r.Hi),
 				number(r.p), number(r.pAdjusted), int32(e.Pairs), int32(e.Models), e.Verdict})
 		}
+	}
+	if run.Elsewhere != nil {
+		if err := saveElsewhere(ctx, conn, run, date); err != nil {
+			return err
+		}
+		diagnostics = append([]Diagnostic{{Name: diagnosticPlace, Text: run.Elsewhere.Place}}, diagnostics...)
 	}
 	for _, d := range append(windowDiagnostics(run), diagnostics...) {
 		remarks = append(remarks, []driver.Value{run.RunID, date, d.Name, d.Scope, number(d.Value), d.Text})

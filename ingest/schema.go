@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,6 +46,14 @@ func (t sqlTable) create() string {
 
 // tables returns every table of the file. Names and columns are a contract with whoever opens the file.
 func tables() []sqlTable {
+	return slices.Concat(rowTables(), resultTables(), summaryTables(), []sqlTable{
+		{"quality_bits", "what the bits of requests.quality mean", []sqlColumn{{"bit", sqlBigint}, {"name", sqlText}, {"meaning", sqlText}}},
+		{"meta", "version of these tables and views", []sqlColumn{{"key", sqlText}, {"value", sqlText}}},
+	})
+}
+
+// rowTables hold the rows and where they came from.
+func rowTables() []sqlTable {
 	return []sqlTable{
 		{"requests", "one row per caller request", requestTableColumns()},
 		{"attempts", "one row per try at an endpoint, of requests with a failed or second try", attemptTableColumns()},
@@ -60,6 +69,12 @@ func tables() []sqlTable {
 		{"rejects", "lines that could not be read", []sqlColumn{
 			{"file", sqlText}, {"line", sqlBigint}, {"reason", sqlText}, {"text", sqlText}, {"load_id", sqlText},
 		}},
+	}
+}
+
+// resultTables hold what was found in the rows.
+func resultTables() []sqlTable {
+	return []sqlTable{
 		{"results", "effects of every report date, scope and estimand", []sqlColumn{
 			{"run_id", sqlText}, {"report_date", sqlDate}, {"metric", sqlText}, {"unit", sqlText}, {"scope", sqlText},
 			{"estimand", sqlText}, {"control", sqlDouble}, {"treatment", sqlDouble}, {"estimate", sqlDouble},
@@ -78,8 +93,6 @@ func tables() []sqlTable {
 			{"run_id", sqlText}, {"report_date", sqlDate}, {"experiment", sqlText}, {"input_hash", sqlText},
 			{"document", sqlText}, {"finished_at", sqlTime},
 		}},
-		{"quality_bits", "what the bits of requests.quality mean", []sqlColumn{{"bit", sqlBigint}, {"name", sqlText}, {"meaning", sqlText}}},
-		{"meta", "version of these tables and views", []sqlColumn{{"key", sqlText}, {"value", sqlText}}},
 	}
 }
 
@@ -114,13 +127,8 @@ func ensureSchema(ctx context.Context, db *sql.DB, readOnly bool) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
-	for _, t := range tables() {
-		if _, err := tx.ExecContext(ctx, t.create()); err != nil {
-			return fmt.Errorf("create table %s: %w", t.name, err)
-		}
-		if _, err := tx.ExecContext(ctx, "COMMENT ON TABLE "+t.name+" IS "+quote(t.about)); err != nil {
-			return err
-		}
+	if err := createTables(ctx, tx); err != nil {
+		return err
 	}
 	for _, q := range QualityBits() {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO quality_bits VALUES (?, ?, ?)", q.Bit, q.Name, q.Meaning); err != nil {
@@ -134,6 +142,19 @@ func ensureSchema(ctx context.Context, db *sql.DB, readOnly bool) error {
 		return err
 	}
 	return ensureViews(ctx, db)
+}
+
+// createTables makes the tables that a file lacks.
+func createTables(ctx context.Context, tx *sql.Tx) error {
+	for _, t := range tables() {
+		if _, err := tx.ExecContext(ctx, t.create()); err != nil {
+			return fmt.Errorf("create table %s: %w", t.name, err)
+		}
+		if _, err := tx.ExecContext(ctx, "COMMENT ON TABLE "+t.name+" IS "+quote(t.about)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // versionOf returns the version of a file's tables, which is one that this program can read.

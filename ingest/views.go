@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"switchback/experiment"
+	"switchback/ingest/rules"
+	"switchback/stats"
 )
 
 // view is a stored view: what people ask of the tables most often, under plain names. Views are kept in the file, so that
@@ -90,26 +92,51 @@ WHERE r.ts >= b.since AND r.ts < b.until AND r.in_burn_in = false AND r.status I
 
 // columnsOfRows are the columns that by_block and by_provider make of the rows r of requests_in_analysis.
 func columnsOfRows() string {
-	return `quantile_disc(r.ttft_ms, 0.5) AS ttft_p50_ms, quantile_disc(r.ttft_ms, 0.95) AS ttft_p95_ms,
-	quantile_disc(r.throughput_tokens_per_s, 0.5) AS throughput_p50_tokens_per_s,
-	sum(r.cost_usd) AS cost_usd, ` + ratioNamed("cost_per_1k_requests") + ` AS cost_per_1k_requests_usd, ` +
-		ratioNamed("cost_per_1m_tokens") + ` AS cost_per_1m_tokens_usd,
-	` + ratioNamed("hit_429") + ` AS hit_429_share, ` + ratioNamed("needed_retry") + ` AS needed_retry_share, ` + ratioNamed("error_rate") + ` AS error_share`
+	quantities := map[string]string{"ttft": "r.ttft_ms", "throughput": "r.throughput_tokens_per_s"}
+	var columns []string
+	for _, c := range rules.ShownColumns() {
+		m, _ := rules.MeasureNamed(rules.DuckDB{}, c.Metric)
+		value := fmt.Sprintf("%g * CAST(CAST(%s AS BIGINT) AS DOUBLE) / nullif(%s, 0)", m.Scale, m.Y, m.N)
+		switch {
+		case m.Kind == stats.Quantile:
+			value = fmt.Sprintf("quantile_disc(%s, %g)", quantities[m.Quantity], float64(m.PerMille)/1000)
+		case c.Total:
+			value = "sum(r.cost_usd)"
+		}
+		columns = append(columns, value+" AS "+c.Column)
+	}
+	return strings.Join(columns, ", ")
+}
+
+// shownColumns names the columns of columnsOfRows.
+func shownColumns(prefix string) string {
+	var names []string
+	for _, c := range rules.ShownColumns() {
+		names = append(names, prefix+c.Column)
+	}
+	return strings.Join(names, ", ")
+}
+
+// summarised is the SQL of what a view says of the latest report's rows by some keys: made of the rows, or kept in a table
+// when they lie elsewhere.
+func summarised(keysOfRows, keys, where, table string) string {
+	kept := table + " WHERE report_date = " + latestReport
+	return `SELECT ` + keysOfRows + `, count(*) AS requests, ` + columnsOfRows() + `
+	FROM requests_in_analysis r WHERE ` + where + ` AND NOT EXISTS (SELECT 1 FROM ` + kept + `) GROUP BY ALL
+	UNION ALL SELECT ` + keys + `, requests, ` + shownColumns("") + ` FROM ` + kept
 }
 
 func byBlockQuery() string {
-	return `SELECT b.block_id, b.pair_id, b.day, b.slot, b.arm, b.starts, b.ends, b.model, count(r.request_id) AS requests,
-	` + columnsOfRows() + `
-FROM blocks b LEFT JOIN requests_in_analysis r
-	ON r.block_id = b.block_id AND r.schedule_model IS NOT DISTINCT FROM b.model
-GROUP BY ALL ORDER BY b.starts, b.model`
+	return `WITH summarised AS (` + summarised("r.block_id, r.schedule_model AS model", "block_id, model", "true", blockSummaries) + `)
+SELECT b.block_id, b.pair_id, b.day, b.slot, b.arm, b.starts, b.ends, b.model, coalesce(s.requests, 0) AS requests, ` + shownColumns("s.") + `
+FROM blocks b LEFT JOIN summarised s ON s.block_id = b.block_id AND s.model IS NOT DISTINCT FROM b.model
+ORDER BY b.starts, b.model`
 }
 
 func byProviderQuery() string {
-	return `SELECT r.arm, r.provider, count(*) AS requests, count(*) / sum(count(*)) OVER (PARTITION BY r.arm) AS share_of_arm,
-	` + columnsOfRows() + `
-FROM requests_in_analysis r WHERE r.provider IS NOT NULL
-GROUP BY r.arm, r.provider ORDER BY r.provider, r.arm`
+	return `WITH summarised AS (` + summarised("r.arm, r.provider", "arm, provider", "r.provider IS NOT NULL", providerSummaries) + `)
+SELECT arm, provider, requests, requests / sum(requests) OVER (PARTITION BY arm) AS share_of_arm, ` + shownColumns("") + `
+FROM summarised ORDER BY provider, arm`
 }
 
 // quantityNamed returns the SQL of a quantity, in its whole units.
@@ -122,17 +149,7 @@ func quantityNamed(name string) string {
 	panic("no quantity " + name)
 }
 
-// ratioNamed returns the SQL of a metric that is a ratio of two sums, in its unit.
-func ratioNamed(id string) string {
-	for _, m := range measures() {
-		if m.id == id {
-			return fmt.Sprintf("%g * CAST(%s AS DOUBLE) / nullif(%s, 0)", m.scale, m.y, m.n)
-		}
-	}
-	panic("no metric " + id)
-}
-
-// ensureViews makes the views anew where the file does not hold these ones.
+// ensureViews makes the views, and the tables that they read, anew where the file does not hold these ones.
 func ensureViews(ctx context.Context, db *sql.DB) error {
 	var all strings.Builder
 	for _, v := range views() {
@@ -148,7 +165,10 @@ func ensureViews(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()                          //nolint:errcheck // after Commit it does nothing
+	defer tx.Rollback()                           //nolint:errcheck // after Commit it does nothing
+	if err := createTables(ctx, tx); err != nil { // those that an earlier program did not make
+		return err
+	}
 	for _, v := range slices.Backward(views()) { // each reads those behind it
 		if _, err := tx.ExecContext(ctx, "CREATE OR REPLACE VIEW "+v.name+" AS "+v.query); err != nil {
 			return fmt.Errorf("create view %s: %w", v.name, err)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -18,8 +19,9 @@ type job struct {
 	log      *slog.Logger
 	progress *progress
 	record   *record
-	outcome  string // last line of the log
-	quietly  bool   // it shows no result, as one night of many
+	working  atomic.Pointer[stage] // nil between stages
+	outcome  string                // last line of the log
+	quietly  bool                  // it shows no result, as one night of many
 }
 
 // newProgress returns the display of a command and the log that shares its terminal.
@@ -99,7 +101,9 @@ func isDiskFull(err error) bool {
 // stage runs one stage of the job: it is shown, logged and recorded. do returns how many of unit it worked on.
 func (j *job) stage(name, unit string, do func(s *stage) (int64, error)) error {
 	s := j.progress.begin(name, unit)
+	j.working.Store(s)
 	n, err := do(s)
+	j.working.Store(nil)
 	seconds := s.end()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,8 +58,16 @@ type stage struct {
 	part  atomic.Int64 // of whole: what the time left is estimated from
 	whole atomic.Int64
 	began atomic.Int64 // done by an earlier command: the count from which this one goes on
+	step  atomic.Pointer[step]
 	stop  chan struct{}
 	ended sync.WaitGroup
+}
+
+// step is a part of a stage that is counted by itself, such as a query.
+type step struct {
+	name  string
+	unit  string
+	start time.Time
 }
 
 // begin starts the display of a stage that counts in unit, such as "requests".
@@ -83,6 +92,24 @@ func (s *stage) set(done, total int64) {
 	s.setPart(done, done, total)
 }
 
+// next begins a step of the stage that counts in unit; without a name it ends the one before.
+func (s *stage) next(name, unit string) {
+	var begun *step
+	if name != "" {
+		begun = &step{name, unit, s.p.now()}
+	}
+	s.goOn(0, 0)
+	s.step.Store(begun)
+}
+
+// at is the step that the stage is at: itself where it has none.
+func (s *stage) at() step {
+	if begun := s.step.Load(); begun != nil {
+		return *begun
+	}
+	return step{unit: s.unit, start: s.start}
+}
+
 // goOn is set for a stage that an earlier command has begun.
 func (s *stage) goOn(done, total int64) {
 	s.began.Store(done)
@@ -98,7 +125,7 @@ func (s *stage) setPart(done, part, whole int64) {
 
 // pace says how many things a second are done and how long the rest will take; 0 is unknown.
 func (s *stage) pace() (perSecond int64, left time.Duration) {
-	began, took := s.began.Load(), s.p.now().Sub(s.start)
+	began, took := s.began.Load(), s.p.now().Sub(s.at().start)
 	if took <= 0 {
 		return 0, 0
 	}
@@ -112,15 +139,18 @@ func (s *stage) pace() (perSecond int64, left time.Duration) {
 
 // text says how far the stage is, in words beside a bar.
 func (s *stage) text() string {
-	done, total, part, whole := s.done.Load(), s.total.Load(), s.part.Load(), s.whole.Load()
+	at, done, total, part, whole := s.at(), s.done.Load(), s.total.Load(), s.part.Load(), s.whole.Load()
 	if done == 0 {
-		return ""
+		return at.name
 	}
 	text := thousands(done)
+	if at.name != "" {
+		text = at.name + ": " + text
+	}
 	if total > 0 {
 		text += " of " + thousands(total)
 	}
-	text += " " + s.unit
+	text += " " + at.unit
 	if total == 0 && whole > 0 {
 		text += fmt.Sprintf(", %d%%", 100*part/whole)
 	}
@@ -156,11 +186,15 @@ func (s *stage) showLines() {
 
 // facts says how far the stage is, in a log.
 func (s *stage) facts() []any {
-	done, total := s.done.Load(), s.total.Load()
-	if done == 0 {
-		return []any{"seconds", hundredths(s.p.now().Sub(s.start).Seconds())}
+	at, done, total := s.at(), s.done.Load(), s.total.Load()
+	var facts []any
+	if at.name != "" {
+		facts = append(facts, "question", at.name)
 	}
-	facts := []any{s.unit, done}
+	if done == 0 {
+		return append(facts, "seconds", hundredths(s.p.now().Sub(at.start).Seconds()))
+	}
+	facts = append(facts, strings.ReplaceAll(at.unit, " ", "_"), done)
 	if total > 0 {
 		facts = append(facts, "of", total)
 	}

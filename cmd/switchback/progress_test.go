@@ -26,6 +26,9 @@ func TestPace(t *testing.T) {
 			"80,000 requests, 40%, 2,000/s, 1m0s left", []any{"requests", int64(80_000), "per_second", int64(2000), "left", "1m0s"}},
 		{"a stream of unknown length", func(s *stage) { s.setPart(80_000, 200, 0) }, 40 * time.Second,
 			"80,000 requests, 2,000/s", []any{"requests", int64(80_000), "per_second", int64(2000)}},
+		{"a query", func(s *stage) { s.set(7, 9); s.next("sums", "rows read"); s.set(500, 1500) }, 0, "sums: 500 of 1,500 rows read", []any{"question", "sums", "rows_read", int64(500), "of", int64(1500)}},
+		{"a query that has read nothing", func(s *stage) { s.next("sums", "rows read") }, 0, "sums", []any{"question", "sums", "seconds", 0.0}},
+		{"behind a query", func(s *stage) { s.next("sums", "rows read"); s.set(500, 1500); s.next("", "") }, 3 * time.Second, "", []any{"seconds", 3.0}},
 		{"a clock that goes back", func(s *stage) { s.set(5, 10) }, -time.Second, "5 of 10 requests", []any{"requests", int64(5), "of", int64(10)}},
 	} {
 		s := &stage{p: &progress{now: func() time.Time { return start.Add(c.after) }}, unit: "requests", start: start}

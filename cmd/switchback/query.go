@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -103,16 +104,32 @@ func (p *process) query(ctx context.Context, store *ingest.Store, s *querySettin
 	}
 	switch {
 	case err == nil:
-		if err = buffered.Flush(); err != nil {
-			err = fmt.Errorf("write result: %w", err)
+		if err := buffered.Flush(); err != nil {
+			return fmt.Errorf("write result: %w", err)
 		}
-		return err
+		return p.tellElsewhere(ctx, store, s, args)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case within.Err() != nil:
 		return &ExitError{Code: exitFailed, Err: fmt.Errorf("query %s: not done after %s", store.Path(), experiment.Length(s.timeout)), Hint: "--timeout sets another limit; 0 sets none"}
 	}
 	return queryError(err)
+}
+
+// namesRows finds what is empty in a file whose rows lie in a warehouse.
+var namesRows = regexp.MustCompile(`(?i)\brequests_in_analysis\b|\b(from|join)\s+"?(requests|attempts)\b`)
+
+// tellElsewhere says where the rows are that a query looked for, or that the list of tables lacks.
+func (p *process) tellElsewhere(ctx context.Context, store *ingest.Store, s *querySettings, args []string) error {
+	if !s.list && !namesRows.MatchString(args[0]) {
+		return nil
+	}
+	place, err := store.RowsElsewhere(ctx)
+	if err == nil && place != "" {
+		newLogger(p.stderr, &s.settings).Warn("the requests of the latest report lie in "+place+" and not in this file",
+			"hint", "switchback run --dry-run prints the SQL that asks there; by_block and by_provider are filled")
+	}
+	return err
 }
 
 // runQuery runs a query and writes its result in a format.

@@ -188,7 +188,7 @@ func (j *job) conclude(ctx context.Context, store *ingest.Store, plan experiment
 	if err != nil {
 		return doc, err
 	}
-	return doc, j.save(ctx, store, doc, w)
+	return doc, j.save(ctx, store, doc, w, nil)
 }
 
 // report makes the document of rows. store only names DuckDB's version.
@@ -219,15 +219,15 @@ func (j *job) report(ctx context.Context, store *ingest.Store, rows rowSource, p
 	return doc, nil
 }
 
-// save keeps the run in the store.
-func (j *job) save(ctx context.Context, store *ingest.Store, doc reports.Document, w window) error {
+// save keeps the run in the store. elsewhere is nil when the store has the rows.
+func (j *job) save(ctx context.Context, store *ingest.Store, doc reports.Document, w window, elsewhere *ingest.Elsewhere) error {
 	text, err := reports.Encode(doc)
 	if err != nil {
 		return err
 	}
 	run := ingest.RunRecord{
 		RunID: j.record.RunID, ReportDate: w.date, Since: w.since, Until: w.until, Experiment: j.config.Name, InputHash: j.record.Fingerprint,
-		Document: text, FinishedAt: j.p.now().UTC(),
+		Document: text, FinishedAt: j.p.now().UTC(), Elsewhere: elsewhere,
 	}
 	return store.SaveRun(ctx, run, doc.Metrics, diagnosticsOf(doc))
 }

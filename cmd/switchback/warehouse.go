@@ -110,10 +110,27 @@ func (j *job) warehouseOptions() (warehouse.Options, error) {
 	o.User, o.Password = j.p.getenv(warehouseUser), j.p.getenv(warehousePassword)
 	o.Table, o.Day, o.TSUnit, o.Dedupe = l.Table, l.Day, l.TSUnit, l.Dedupe != "off"
 	o.Asked = func(q warehouse.Question) { j.log.Debug("ask warehouse", "question", q.Name) }
+	o.Progress = func(r warehouse.Reading) { j.working.Load().reading(r) }
 	o.Retried = func(question string, err error) {
 		j.log.Warn("the warehouse is asked again", "question", question, "after", err)
 	}
 	return o, nil
+}
+
+// reading shows how far a warehouse is with a question. Outside of stages nothing is shown.
+func (s *stage) reading(r warehouse.Reading) {
+	if s == nil {
+		return
+	}
+	if r.Rows == 0 { // it begins, or is done when it has no name
+		s.next(r.Question, "rows read")
+		return
+	}
+	of := r.Of
+	if of < r.Rows {
+		of = 0 // a shard has not said yet what it is about to read
+	}
+	s.set(r.Rows, of)
 }
 
 // openWarehouse connects to the warehouse of the configuration.
@@ -322,10 +339,11 @@ func (j *job) reportWarehouse(ctx context.Context, store *ingest.Store, rows *wa
 	if err != nil {
 		return doc, err
 	}
-	if _, err := store.ApplyPlan(ctx, plan); err != nil {
+	elsewhere, err := rows.rows.Elsewhere(ctx)
+	if err != nil {
 		return doc, err
 	}
-	return doc, j.save(ctx, store, doc, w)
+	return doc, j.save(ctx, store, doc, w, elsewhere)
 }
 
 // resultsFile is the database that results are kept in. A new one is built aside, so that a run that does not arrive
@@ -350,7 +368,11 @@ func (j *job) warehousePlan(ctx context.Context, house *warehouse.Warehouse) (ex
 	}
 	w := ingest.Window{Arms: arms}
 	w.Since, w.Until = grid.Window()
-	counts, err := house.Labels(ctx, grid, w)
+	var counts []ingest.LabelCount
+	err = j.stage("read arm labels", "blocks", func(*stage) (int64, error) {
+		counts, err = house.Labels(ctx, grid, w)
+		return int64(len(grid.Blocks)), err
+	})
 	if err != nil {
 		return experiment.Plan{}, err
 	}

@@ -135,6 +135,22 @@ func TestReportFromAWarehouse(t *testing.T) {
 			t.Errorf("%s: %q, want %s", query, stdout, name)
 		}
 	}
+	// The views say the same of both, and where the rows are that one file lacks.
+	for _, query := range []string{"FROM by_block", "FROM by_provider", "DESCRIBE by_block", "DESCRIBE by_provider", "SELECT block_id, requests FROM by_block"} {
+		_, want, _ := asked(t, "", "query", "--out", fromFiles, "--format", "csv", query)
+		_, have, stderr := asked(t, "", "query", "--out", fromHouse, "--format", "csv", query)
+		if want != have || strings.Count(want, "\n") < 6 || stderr != "" {
+			t.Errorf("%s (-files +warehouse): %s\n%s", query, cmp.Diff(want, have), stderr)
+		}
+	}
+	for _, args := range [][]string{{"FROM requests_in_analysis"}, {`SELECT count(*) FROM "requests"`}, {"--list"}} {
+		for out, tells := range map[string]bool{fromFiles: false, fromHouse: true} {
+			code, stdout, stderr := asked(t, "", append([]string{"query", "--out", out}, args...)...)
+			if code != 0 || stdout == "" || tells != strings.Contains(stderr, "lie in "+shards.Address(0)+"?secure=false requests_all and not in this file") || tells != strings.Contains(stderr, "--dry-run") {
+				t.Errorf("query %v of %s: exit code %d\n%s", args, out, code, stderr)
+			}
+		}
+	}
 	// The same night again is up to date; another row makes it anew.
 	again := []string{"run", "--config", config, "--date", "2026-11-08", "--out", fromHouse}
 	if code, _, stderr := asked(t, clustertest.Password, again...); code != 0 || !strings.Contains(stderr, "up to date") {

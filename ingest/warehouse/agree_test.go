@@ -170,6 +170,7 @@ func compareEngines(t *testing.T, store *ingest.Store, house *warehouse.Warehous
 	found, err := rows.Providers(ctx)
 	must(err)
 	same("providers", providers, found)
+	compareViews(t, store, rows, w)
 	spend, err := store.Spend(ctx, w)
 	must(err)
 	hours, err := rows.Spend(ctx)

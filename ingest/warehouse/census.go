@@ -19,6 +19,7 @@ type Rows struct {
 	plan   experiment.Plan // whole, also outside the window
 	blocks []blockCounts   // by index in the window's plan
 	health ingest.BlockHealth
+	served *served // nil before it is asked
 }
 
 // blockCounts are the rows of one block in the window. What is kept has passed the rules of the analysis.

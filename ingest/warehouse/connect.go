@@ -28,7 +28,7 @@ type Options struct {
 	MaxMemory      int64         // bytes of one query on each server; 0 leaves it to the server
 	Attempts       int           // at a query whose connection is lost, at least 1
 	Wait           func(ctx context.Context, d time.Duration) error
-	Progress       func(rows uint64)   // how many rows the cluster has read; may be nil
+	Progress       func(Reading)       // told how far the cluster is with a question, and the zero value when it is done; may be nil
 	Asked          func(Question)      // told of every query before it is sent; may be nil
 	Retried        func(string, error) // told of every query that is sent again; may be nil
 }
@@ -52,6 +52,13 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // Question is a query and what it is for.
 type Question struct{ Name, SQL string }
+
+// Reading says how far the cluster is with a question.
+type Reading struct {
+	Question string
+	Rows     int64 // read so far
+	Of       int64 // to be read, as far as the servers know; 0: not known yet
+}
 
 // Warehouse answers questions about the rows of a table.
 type Warehouse struct {
@@ -235,14 +242,21 @@ func (w *Warehouse) retry(ctx context.Context, question string, do func() error)
 func collect[T any](ctx context.Context, w *Warehouse, q Question, tables []*ext.Table, read func(scan func(...any) error) (T, error)) ([]T, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	options := []clickhouse.QueryOption{clickhouse.WithExternalTable(tables...)}
-	if w.options.Progress != nil {
-		options = append(options, clickhouse.WithProgress(func(p *clickhouse.Progress) { w.options.Progress(p.Rows) }))
+	var reading Reading
+	tellReading := func(r Reading) {
+		if reading = r; w.options.Progress != nil {
+			w.options.Progress(r)
+		}
 	}
+	defer tellReading(Reading{})
+	options := []clickhouse.QueryOption{clickhouse.WithExternalTable(tables...), clickhouse.WithProgress(func(p *clickhouse.Progress) { // what came since the last packet
+		tellReading(Reading{q.Name, reading.Rows + int64(p.Rows), reading.Of + int64(p.TotalRows)}) //nolint:gosec // no table has 2^63 rows
+	})}
 	var out []T
 	err := w.retry(ctx, q.Name, func() error {
 		out = nil
 		w.tell(q)
+		tellReading(Reading{Question: q.Name})
 		rows, err := w.conn.Query(clickhouse.Context(ctx, options...), q.SQL)
 		if err != nil {
 			return err

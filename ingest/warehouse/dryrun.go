@@ -44,12 +44,8 @@ func (r *Rows) requests(featured []string) []request {
 	for _, q := range rules.Quantities(r.dialect()) {
 		list = append(list, r.histogramRequest(q.Name, q.Value), r.valuesRequest(q.Name, q.Value, bins))
 	}
-	var cost rules.Measure
 	sample := &Series{rows: r, step: 1, clients: []string{"client"}}
 	for _, m := range rules.Measures(r.dialect()) {
-		if m.ID == "cost_per_1m_tokens" {
-			cost = m
-		}
 		if strings.Contains(" "+strings.Join(featured, " ")+" ", " "+m.ID+" ") && (m.N != "" || m.Kind == stats.Quantile) {
 			sample.metrics = append(sample.metrics, m)
 		}
@@ -74,11 +70,12 @@ func (r *Rows) requests(featured []string) []request {
 			list = append(list, r.byGroupRequest(m.ID+" by block, values inside the touched bins", blockGroup, inCells(value), map[string]int64{"0": 2}))
 		}
 	}
-	list = append(list, r.providersRequest(cost))
-	for _, quantity := range providerQuantities() {
+	list = append(list, r.servedRequest())
+	names, _ := r.shownQuantities()
+	for _, quantity := range names {
 		if value, err := r.quantity(quantity); err == nil {
-			list = append(list, r.byGroupRequest(quantity+" by provider, histogram", providerGroup, ofServed(value), nil),
-				r.byGroupRequest(quantity+" by provider, values inside the touched bins", providerGroup, ofServed(value), map[string]int64{"0provider": 2}))
+			touched := []groupBin{{group{role: -1}, 2}, {group{provider: "provider", block: -1}, 2}}
+			list = append(list, r.servedNumbersRequest(quantity, value, nil), r.servedNumbersRequest(quantity, value, touched))
 		}
 	}
 	list = append(list, r.spendRequest())

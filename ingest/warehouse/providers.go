@@ -17,57 +17,27 @@ func (r *Rows) keptRows() []string {
 	return []string{"NOT " + d.Column("in_burn_in"), rules.NoCacheHit(d)}
 }
 
-// providerGroup names an arm and a provider.
-const providerGroup = "concat(toString(place_role), " + nameProvider + ")"
-
 // Providers returns what each provider did in each arm, by name and arm. The table has one row for a request, so attempts
 // are unknown.
 func (r *Rows) Providers(ctx context.Context) ([]ingest.ProviderSeries, error) {
-	if len(r.models) == 0 {
-		return nil, nil
-	}
-	d := r.dialect()
-	var cost rules.Measure
-	for _, m := range rules.Measures(d) {
-		if m.ID == "cost_per_1m_tokens" {
-			cost = m
-		}
-	}
-	type row struct {
-		group                  string
-		requests, nano, tokens int64
-	}
-	found, err := ask(ctx, r.survey, r.providersRequest(cost), func(scan func(...any) error) (f row, err error) {
-		return f, scan(&f.group, &f.requests, &f.nano, &f.tokens)
-	})
+	s, err := r.askServed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sums := map[string]row{}
-	for _, f := range found {
-		s := sums[f.group]
-		sums[f.group] = row{f.group, s.requests + f.requests, s.nano + f.nano, s.tokens + f.tokens}
-	}
-	medians := map[string]map[string]int64{}
-	for _, quantity := range providerQuantities() {
-		value, err := r.quantity(quantity)
-		if err != nil {
-			return nil, err
-		}
-		if medians[quantity], err = r.quantiles(ctx, quantity+" by provider", providerGroup, ofServed(value), 500, nil); err != nil {
-			return nil, err
-		}
-	}
-	arms := []string{r.plan.Arms.Control, r.plan.Arms.Treatment}
+	cost, _ := rules.MeasureNamed(r.dialect(), "cost_per_1m_tokens")
+	place, sums := s.ratio(cost.ID), s.sumsOf()
+	ttft, throughput := s.quantile("ttft", 500), s.quantile("throughput", 500)
 	var out []ingest.ProviderSeries
-	for _, group := range sortedNames(sums) {
-		s := sums[group]
-		p := ingest.ProviderSeries{Provider: group[1:], Arm: arms[group[0]-'0'], Requests: s.requests}
-		if s.tokens > 0 {
-			v := float64(s.nano) / float64(s.tokens) * cost.Scale
+	for g, of := range sums {
+		if g.block >= 0 || g.paired {
+			continue
+		}
+		p := ingest.ProviderSeries{Provider: g.provider, Arm: r.armOf(g.role), Requests: of[0]}
+		if nano, tokens := of[place], of[place+1]; tokens > 0 {
+			v := float64(nano) / float64(tokens) * cost.Scale
 			p.USDPerMTokens = &v
 		}
-		p.TTFTp50, p.ThroughputP50 = scaled(medians["ttft"], group, rules.MicrosToMillis), scaled(medians["throughput"], group, rules.MilliToUnit)
+		p.TTFTp50, p.ThroughputP50 = scaled(ttft, g, rules.MicrosToMillis), scaled(throughput, g, rules.MilliToUnit)
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b ingest.ProviderSeries) int {
@@ -76,28 +46,8 @@ func (r *Rows) Providers(ctx context.Context) ([]ingest.ProviderSeries, error) {
 	return out, nil
 }
 
-// served is the condition that a provider served a row in one of the two arms.
-func served() []string {
-	return []string{rules.ClickHouseName("provider") + " IS NOT NULL", "place_role >= 0"}
-}
-
-// ofServed is a value of such rows.
-func ofServed(value string) string {
-	return "if(" + strings.Join(served(), " AND ") + ", " + value + ", NULL)"
-}
-
-func providerQuantities() []string { return []string{"ttft", "throughput"} }
-
-func (r *Rows) providersRequest(cost rules.Measure) request {
-	return request{
-		name:    "requests by provider",
-		selects: []string{providerGroup + " AS sb_group", number("count()"), number(cost.Y), number(cost.N)},
-		where:   append(r.keptRows(), served()...), groupBy: []string{"sb_group"}, places: r.layout.places(),
-	}
-}
-
-func scaled(values map[string]int64, group string, scale float64) *float64 {
-	v, ok := values[group]
+func scaled(values map[group]int64, g group, scale float64) *float64 {
+	v, ok := values[g]
 	if !ok {
 		return nil
 	}

@@ -18,21 +18,17 @@ func (b byGroup) add(group string, number, n int64) {
 	b[group][number] += n
 }
 
-// byGroupRequest counts kept rows by group and bin, or by group and value inside one bin of each group.
+// byGroupRequest counts kept rows by group and value inside one bin of each group.
 func (r *Rows) byGroupRequest(name, group, value string, bins map[string]int64) request {
-	key := nameBin
-	where := append(r.keptRows(), nameValue+" IS NOT NULL")
-	if bins != nil {
-		key = nameValue
-		var pairs []string
-		for _, g := range sortedNames(bins) {
-			pairs = append(pairs, fmt.Sprintf("(%s, %d)", quote(g), bins[g]))
-		}
-		where = append(where, fmt.Sprintf("(%s, toInt64(ifNull(%s, 0))) IN (%s)", group, nameBin, strings.Join(pairs, ", ")))
+	var pairs []string
+	for _, g := range sortedNames(bins) {
+		pairs = append(pairs, fmt.Sprintf("(%s, %d)", quote(g), bins[g]))
 	}
 	return request{
-		name: name, selects: []string{group + " AS sb_group", number(key), number("count()")}, where: where,
-		groupBy: []string{"sb_group", key}, places: r.layout.places(), value: value,
+		name: name, selects: []string{group + " AS sb_group", number(nameValue), number("count()")},
+		where: append(r.keptRows(), nameValue+" IS NOT NULL",
+			fmt.Sprintf("(%s, toInt64(ifNull(%s, 0))) IN (%s)", group, nameBin, strings.Join(pairs, ", "))),
+		groupBy: []string{"sb_group", nameValue}, places: r.layout.places(), value: value,
 	}
 }
 
@@ -52,14 +48,8 @@ func (r *Rows) askByGroup(ctx context.Context, q request) (byGroup, error) {
 	return counts, nil
 }
 
-// quantiles returns the quantile of each group, of type 1. An infinite one is left out. bins may be known before.
+// quantiles returns the quantile of each group, of type 1, from the rows by group and bin. An infinite one is left out.
 func (r *Rows) quantiles(ctx context.Context, name, group, value string, perMille int, bins byGroup) (map[string]int64, error) {
-	var err error
-	if bins == nil {
-		if bins, err = r.askByGroup(ctx, r.byGroupRequest(name+", histogram", group, value, nil)); err != nil {
-			return nil, err
-		}
-	}
 	inside, ranks, out := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	for _, g := range sortedNames(bins) {
 		bin, rank := locate(bins[g], perMille)
