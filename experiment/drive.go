@@ -32,6 +32,8 @@ func Worlds() []string {
 type DriveConfig struct {
 	Plan        Plan                    // blocks and arms; arm names are policy names of package router
 	Scenario    string                  // a name of Scenarios; "" is the first one
+	Shape       string                  // hours of the week in place of the scenario's, one of workload.Shapes; "": the scenario's
+	Agents      string                  // agent loops in place of the scenario's, one of workload.AgentLaws; "": the scenario's
 	World       string                  // a World… constant; "" is WorldSwitchback
 	LogRequests int                     // about how many requests are written; 0 or at least the flow: all
 	Seed        uint64                  // of every random stream
@@ -40,6 +42,21 @@ type DriveConfig struct {
 	Shard       Shard                   // only this share of the models; zero: all
 	Replay      []workload.Recorded     // requests to replay instead of the scenario's workload; nil: none
 	Progress    func(done, total int64) // requests so far and expected, from any goroutine, about once per virtual hour of a model; may be nil
+}
+
+// ScenarioName names the scenario with what is put in its place.
+func (c DriveConfig) ScenarioName() string {
+	name := c.Scenario
+	if name == "" {
+		name = Scenarios()[0].Name
+	}
+	if c.Shape != "" {
+		name += ", shape " + c.Shape
+	}
+	if c.Agents != "" {
+		name += ", agents " + c.Agents
+	}
+	return name
 }
 
 // DriveSummary says what a drive did.

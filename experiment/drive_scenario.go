@@ -77,6 +77,12 @@ func Scenarios() []Scenario {
 			s.Lists = Lists{Length: 3, Share: 0.5, Auto: true}
 			s.Attempts = 2
 		}),
+		variant("harsh-days", "days that differ tenfold and hours twelvefold, as in a week of a campus service (BurstGPT): capacity that is short by day and idle at night", func(s *Scenario) {
+			s.Workload.UseShape(workload.ShapeBurstGPT)
+		}),
+		variant("agents", "a third of the requests are steps of coding agents (TraceLab), whose prompts grow to tens of thousands of tokens within seconds: what a lost cache costs", func(s *Scenario) {
+			s.Workload.UseAgents(workload.AgentsTraceLab)
+		}),
 	}
 }
 

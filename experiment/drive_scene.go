@@ -51,6 +51,13 @@ func newScene(cfg DriveConfig) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
+	scenario.Name = cfg.ScenarioName()
+	if cfg.Shape != "" {
+		scenario.Workload.UseShape(cfg.Shape)
+	}
+	if cfg.Agents != "" {
+		scenario.Workload.UseAgents(cfg.Agents)
+	}
 	return newSceneOf(cfg, scenario)
 }
 

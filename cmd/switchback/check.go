@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"switchback/experiment"
+	"switchback/experiment/workload"
 	"switchback/ingest"
 	"switchback/router"
 )
@@ -187,6 +188,8 @@ func (p *problems) source(c *config) {
 	if _, err := standIns(w.StandIns); err != nil {
 		p.add("workload.stand_ins", `such as stand_ins = ["acme/small = qwen/qwq-32b"]`, "%v", err)
 	}
+	p.demand("workload.shape", w.Shape, w.Source, workload.Shapes())
+	p.demand("workload.agents", w.Agents, w.Source, workload.AgentLaws())
 	switch w.Source {
 	case sourceLog:
 		if w.Trace == "" {
@@ -201,6 +204,17 @@ func (p *problems) source(c *config) {
 		if len(w.Models) != 1 {
 			p.add("workload.models", `a public trace does not say which; such as models = ["mistralai/mistral-nemo"]`, "names %d models, and the requests of a trace are for one", len(w.Models))
 		}
+	}
+}
+
+// demand checks a change of the built-in demand.
+func (p *problems) demand(key, name, source string, allowed []string) {
+	if name == "" {
+		return
+	}
+	p.oneOf(key, name, allowed)
+	if source != sourceBuiltIn {
+		p.add(key, "a replay has the demand that was recorded", "stands beside source = %q", source)
 	}
 }
 

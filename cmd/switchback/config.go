@@ -75,6 +75,9 @@ type workloadConfig struct {
 	Source   string   `toml:"source"`    // of the arrivals: built-in (the scenario's), log (the one in trace, replayed), azure or mooncake (public traces, replayed; models names the one that is asked)
 	Trace    string   `toml:"trace"`     // request log to replay in any format that ingest reads: a name or glob, relative to the configuration's folder
 	StandIns []string `toml:"stand_ins"` // with trace: models of the market that stand in for models of the log, each as "log's = market's"
+
+	Shape  string `toml:"shape,omitempty"`  // of the built-in week: burstgpt (days differ tenfold, hours twelvefold); "" is the scenario's
+	Agents string `toml:"agents,omitempty"` // of the built-in week: tracelab (a third of the requests are steps of recorded coding agents); "" is the scenario's
 }
 
 type marketConfig struct {

@@ -65,7 +65,7 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 	c := j.config
 	summary, err := experiment.Drive(ctx, experiment.DriveConfig{
 		Plan: order.plan, World: order.world, Replay: order.replay, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: c.Threads,
-		LogRequests: c.Workload.Requests, Models: c.Workload.Models, Shard: order.shard, Progress: s.set,
+		Shape: c.Workload.Shape, Agents: c.Workload.Agents, LogRequests: c.Workload.Requests, Models: c.Workload.Models, Shard: order.shard, Progress: s.set,
 	}, emit)
 	switch {
 	case errors.Is(err, workload.ErrNothingToReplay):

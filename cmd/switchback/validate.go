@@ -132,7 +132,7 @@ func newValidation(c config, experiments, abTests, models, replicates int) (*val
 	if err != nil {
 		return nil, usageError("", "%w", err)
 	}
-	flows, err := experiment.ModelFlows(experiment.DriveConfig{Plan: plan, Scenario: c.Market.Scenario, Seed: c.Seed, Models: c.Workload.Models})
+	flows, err := experiment.ModelFlows(experiment.DriveConfig{Plan: plan, Scenario: c.Market.Scenario, Shape: c.Workload.Shape, Agents: c.Workload.Agents, Seed: c.Seed, Models: c.Workload.Models})
 	switch {
 	case errors.Is(err, experiment.ErrUnknownModel):
 		return nil, usageError("", "%s: %w", c.file.place("workload.models"), err)
@@ -306,12 +306,9 @@ func (v *validation) result(trials []trial, command string) reports.Validation {
 	return r
 }
 
-// scenarioName is the scenario's name, also where the configuration leaves it to the default.
+// scenarioName is the scenario's name, also where the configuration leaves it to the default, with what the workload puts in its place.
 func (c *config) scenarioName() string {
-	if c.Market.Scenario != "" {
-		return c.Market.Scenario
-	}
-	return experiment.Scenarios()[0].Name
+	return experiment.DriveConfig{Scenario: c.Market.Scenario, Shape: c.Workload.Shape, Agents: c.Workload.Agents}.ScenarioName()
 }
 
 // writeValidation prints the result or writes its files.

@@ -56,6 +56,7 @@ type laws struct {
 	growth   *growth       // of answers with the prompt
 	mix      []float32     // share of short answers in each window of WindowSeconds from the start; repeats
 	flashes  []Flash
+	loops    *loops // of recorded agents; nil where agents follow the laws of all turns
 
 	chatTurns, agentTurns geometric // turns after the first
 }
@@ -72,6 +73,21 @@ func New(models []string, traces []Trace, p Params, days int, seed uint64) (*Wor
 	traces, gaps := fillGaps(traces)
 	parts := divide(sources(traces), len(models), p.ModelSkew, random.New(seed, "workload", "divide"))
 	l := newLaws(p, days, seed)
+	var week *[weekHours]float64
+	if p.Shape != "" {
+		hours, err := HoursOfWeek()
+		if err != nil {
+			return nil, fmt.Errorf("workload: %w", err)
+		}
+		week = &hours
+	}
+	if p.Agents != "" {
+		var err error
+		if l.loops, err = newLoops(l.expo); err != nil {
+			return nil, fmt.Errorf("workload: %w", err)
+		}
+		p.AgentTurns = l.loops.turns
+	}
 	input, output, cellOf := poolTokens(traces, l)
 	w := &Workload{Models: make([]Model, len(models))}
 	for m := range w.Models {
@@ -81,7 +97,7 @@ func New(models []string, traces []Trace, p Params, days int, seed uint64) (*Wor
 		w.Models[m] = Model{Name: models[m], input: input, output: output, laws: l, inputScale: 1, outputScale: 1}
 		w.Models[m].addClients(parts[m], cellOf, p)
 	}
-	w.scaleFlow(p)
+	w.scaleFlow(p, week)
 	w.scaleTokens(p, seed)
 	for _, tr := range traces {
 		if tr.Windows*WindowSeconds < days*86400 {
@@ -195,11 +211,16 @@ func (m *Model) addClients(parts []source, cellOf map[*Client][]int32, p Params)
 	}
 }
 
-// scaleFlow cuts the models' peaks and turns the clients' shares into conversations per second.
-func (w *Workload) scaleFlow(p Params) {
+// scaleFlow gives the flow the hours of a week, where there is one, cuts the models' peaks and turns the clients' shares into conversations per second.
+func (w *Workload) scaleFlow(p Params, week *[weekHours]float64) {
 	total := 0.0
 	for i := range w.Models {
 		w.Models[i].feedWhale(p.Whale)
+	}
+	if week != nil {
+		w.shapeHours(week)
+	}
+	for i := range w.Models {
 		w.Models[i].cutPeaks(p.PeakToMean)
 		total += w.Models[i].weekShare()
 	}
@@ -258,16 +279,7 @@ func (m *Model) peak() float64 {
 // as a gateway's rate limit does before the router sees the requests.
 func (m *Model) cutPeaks(multiple float64) {
 	span := m.span()
-	for i := range m.clients {
-		c := &m.clients[i]
-		if len(c.rate) < span { // the cut differs from day to day, so short traces are unrolled
-			rate, gaps := make([]float32, span), make([]uint8, span)
-			for w := range span {
-				rate[w], gaps[w] = c.rate[w%len(c.rate)], c.gaps[w%len(c.gaps)]
-			}
-			c.rate, c.gaps = rate, gaps
-		}
-	}
+	m.unroll(span)
 	for range 3 { // a cut lowers the mean
 		limit := multiple * m.weekShare() / weekWindows
 		for w := range span {
@@ -276,6 +288,20 @@ func (m *Model) cutPeaks(multiple float64) {
 					m.clients[i].rate[w] *= float32(limit / flow)
 				}
 			}
+		}
+	}
+}
+
+// unroll repeats the rates of clients of short traces up to a number of windows, since what is done to them differs from day to day.
+func (m *Model) unroll(span int) {
+	for i := range m.clients {
+		c := &m.clients[i]
+		if len(c.rate) < span {
+			rate, gaps := make([]float32, span), make([]uint8, span)
+			for w := range span {
+				rate[w], gaps[w] = c.rate[w%len(c.rate)], c.gaps[w%len(c.gaps)]
+			}
+			c.rate, c.gaps = rate, gaps
 		}
 	}
 }

@@ -14,11 +14,13 @@ type Params struct {
 	MaxCV           float64 // burstiness of a client's starts is cut here; 1 is Poisson-like, ≥ 0.5
 	Whale           float64 // the largest client of each model sends this times its share; 1 = as recorded
 	Flash           []Flash // extra volume, as a flash crowd brings it
+	Shape           string  // hours of the week that the whole flow follows, one of [Shapes]; "" = as recorded
 
 	SingleShare   float64 // share of the conversations with one turn
 	ChatTurns     float64 // mean turns of the others, ≥ 1
 	AgentShare    float64 // share of the conversations that are long agent loops
 	AgentTurns    float64 // mean turns of an agent loop, ≥ 1
+	Agents        string  // laws of agent loops, one of [AgentLaws], in place of AgentTurns, AgentGapS and the laws of all turns' tokens; "" = those
 	DocumentShare float64 // share of the conversations that are about a long text, which is never compacted
 	DocumentFrom  float64 // length of the shortest such text, tokens, > 0 …
 	DocumentTo    float64 // … and of the longest; the logarithm is spread evenly between them
@@ -164,6 +166,7 @@ func (p Params) Validate() error {
 	atLeast("mix drift", p.MixDrift, 0)
 	atLeast("mix noise", p.MixNoise, 0)
 	positive("mix correlation time", p.MixHours)
+	problems = append(problems, checkName("shape", p.Shape, Shapes()), checkName("agents", p.Agents, AgentLaws()))
 	return errors.Join(problems...)
 }
 

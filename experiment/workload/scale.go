@@ -35,6 +35,7 @@ func (w *Workload) scaleTokens(p Params, seed uint64) {
 	for i := range w.Models {
 		models.Go(func() {
 			w.Models[i].fitScales(p.GeoMeanInput*math.Exp(sigma*zIn[i]), p.GeoOutput*math.Exp(p.OutputSpread*zOut[i]), seed)
+			w.Models[i].addLoops(seed)
 		})
 	}
 	models.Wait()
@@ -153,7 +154,7 @@ func (m *Model) sample(seed uint64, n int) sample {
 		return c
 	}
 	s := sample{chats: draw(n, false, false)}
-	if p.AgentShare > 0 {
+	if p.AgentShare > 0 && m.laws.loops == nil { // recorded agents have sizes of their own
 		s.agents = draw(n/10, true, false)
 	}
 	if p.DocumentShare > 0 {
@@ -171,7 +172,7 @@ func (m *Model) expectTokens(of *sample) (input, output float64) {
 	}{{&of.chats, 1 - p.AgentShare - p.DocumentShare}, {&of.agents, p.AgentShare}, {&of.long, p.DocumentShare}}
 	turns := 0.0
 	for _, k := range kinds {
-		if k.share > 0 {
+		if k.share > 0 && k.turns.n > 0 {
 			in, out, n := m.meanTokens(k.turns)
 			input, output, turns = input+k.share*in, output+k.share*out, turns+k.share*n
 		}

@@ -19,6 +19,7 @@ type Session struct {
 	Prefix int32 // of those, the ones that the previous turn's prompt and answer end with
 	Output int32 // tokens that a complete answer of the current turn has
 
+	waits int32 // of a recorded agent's later steps that follow a person's wait
 	row   int32 // recorded turn of a replay
 	Agent bool  // a loop of tool calls rather than a person
 	Long  bool  // a conversation about a long text
@@ -34,6 +35,10 @@ func (m *Model) start(s *Session, stream random.Stream, from int32, number uint3
 	switch {
 	case u < p.AgentShare:
 		s.Agent = true
+		if m.laws.loops != nil {
+			m.startLoop(s)
+			break
+		}
 		s.Turns = 1 + m.drawTurns(s, m.laws.agentTurns)
 	case u < p.AgentShare+p.DocumentShare:
 		s.Long = true
@@ -66,6 +71,10 @@ func (m *Model) drawTurns(s *Session, law geometric) int32 {
 func (m *Model) NextTurn(s *Session, now int64) {
 	if m.recorded != nil {
 		m.replayTurn(s)
+		return
+	}
+	if s.Agent && m.laws.loops != nil {
+		m.nextStep(s)
 		return
 	}
 	text, answer := m.drawTurn(s, now)
@@ -145,6 +154,9 @@ func (m *Model) NextAt(s *Session, now int64) int64 {
 	}
 	median := m.laws.params.GapMedianS
 	if s.Agent {
+		if m.laws.loops != nil {
+			return now + int64(1e6*m.stepWait(s))
+		}
 		median = m.laws.params.AgentGapS
 	}
 	return now + int64(1e6*median*m.laws.gap.Draw(&s.stream))

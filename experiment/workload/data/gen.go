@@ -7,11 +7,13 @@
 //	go run ./experiment/workload/data/gen.go mooncake TRACE.jsonl LINES OUT.csv.zst
 //	go run ./experiment/workload/data/gen.go sessions TRACE.jsonl OUT.csv
 //	go run ./experiment/workload/data/gen.go copy IN OUT.zst
+//	go run ./experiment/workload/data/gen.go week DAILY.csv OUT.csv
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
@@ -43,6 +45,8 @@ func main() {
 		sessions(args[0], args[1])
 	case kind == "copy" && len(args) == 2:
 		write(args[1], read(args[0]))
+	case kind == "week" && len(args) == 2:
+		week(args[0], args[1])
 	default:
 		fail("unknown kind or wrong number of files")
 	}
@@ -104,6 +108,30 @@ func servegen(arrivals, tokens, out string) {
 		fmt.Fprintf(&b, "%d,%s,%s\n", integer(client), field, strings.Join(series[k], ","))
 	}
 	write(out, b.Bytes())
+}
+
+// week keeps seven days in a row: of all such weeks the one whose ratio of the busiest to the quietest day is the median, the first of equal ones.
+func week(in, out string) {
+	rows := table(in)
+	type stretch struct {
+		first int
+		ratio float64
+	}
+	var weeks []stretch
+	for first := range len(rows) - 6 {
+		least, most := math.Inf(1), 0.0
+		for _, r := range rows[first:][:7] {
+			least, most = min(least, float(r["requests"])), max(most, float(r["requests"]))
+		}
+		weeks = append(weeks, stretch{first, most / least})
+	}
+	slices.SortStableFunc(weeks, func(a, b stretch) int { return cmp.Compare(a.ratio, b.ratio) })
+	var b bytes.Buffer
+	b.WriteString("day,requests\n")
+	for _, r := range rows[weeks[len(weeks)/2].first:][:7] {
+		fmt.Fprintf(&b, "%s,%s\n", r["day"], r["requests"])
+	}
+	check(os.WriteFile(out, b.Bytes(), 0o644))
 }
 
 // azure keeps the time since the request before, in microseconds, and both token counts.
