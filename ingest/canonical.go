@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"switchback/experiment"
 )
@@ -47,6 +48,8 @@ type canonicalRows struct {
 	sink  *rowSink
 	words []interner // by column
 	lists listReader
+
+	lasting bool // the bytes of texts stay as they are: rows may share them
 }
 
 func newCanonicalRows(sink *rowSink) *canonicalRows {
@@ -60,7 +63,7 @@ func (c *canonicalRows) set(r *request, i int, text []byte) (reason string) {
 	col := &c.columns[i]
 	switch col.kind {
 	case kindText:
-		*col.text(r) = validText(text)
+		*col.text(r) = c.textOf(text)
 		return ""
 	case kindDict:
 		*col.text(r) = c.words[i].intern(text)
@@ -79,6 +82,14 @@ func (c *canonicalRows) set(r *request, i int, text []byte) (reason string) {
 	v, state := parseKind(col.kind, text)
 	setParsed(r, col, v, state)
 	return ""
+}
+
+// textOf is a text of a row. Most rows have ids that no other row has: copying each would take longer than reading it.
+func (c *canonicalRows) textOf(text []byte) string {
+	if c.lasting && utf8.Valid(text) {
+		return unsafe.String(unsafe.SliceData(text), len(text))
+	}
+	return validText(text)
 }
 
 // setAttempts takes the attempts that a row lists.
@@ -109,9 +120,17 @@ func parseKind(kind columnKind, text []byte) (int64, parsed) {
 		return parseDecimal(text, 9)
 	}
 	v, state := parseWhole(text)
-	switch {
-	case state != parsedValue || v >= 0 && v <= maxTokens:
+	if state != parsedValue {
 		return v, state
+	}
+	return inCount(v)
+}
+
+// inCount checks a count or a number of tokens; -1 stands for none.
+func inCount(v int64) (int64, parsed) {
+	switch {
+	case v >= 0 && v <= maxTokens:
+		return v, parsedValue
 	case v == -1:
 		return 0, parsedFiller
 	}
@@ -194,149 +213,6 @@ func validText(b []byte) string {
 		return string(b)
 	}
 	return strings.ToValidUTF8(string(b), "\uFFFD")
-}
-
-// canonicalCSV reads the records of a canonical CSV file.
-type canonicalCSV struct {
-	*canonicalRows
-	places  []int
-	unknown []string
-}
-
-// setHeader takes the names of the columns. It reports whether the ones that a row needs are there.
-func (c *canonicalCSV) setHeader(fields [][]byte) bool {
-	places := make([]int, len(fields))
-	var unknown []string
-	required := 0
-	for i, name := range fields {
-		places[i] = c.find(bytes.TrimSpace(name))
-		switch {
-		case places[i] == columnUnknown:
-			unknown = append(unknown, validText(name))
-		case isRequired(string(bytes.TrimSpace(name))):
-			required++
-		}
-	}
-	if required < len(requiredColumns()) {
-		return false
-	}
-	c.places, c.unknown = places, append(c.unknown, unknown...)
-	return true
-}
-
-func requiredColumns() []string { return []string{"request_id", "ts", "model"} }
-
-func isRequired(name string) bool { return name == "request_id" || name == "ts" || name == "model" }
-
-func (c *canonicalCSV) record(fields [][]byte, line int64, text []byte) {
-	if len(fields) != len(c.places) {
-		if c.setHeader(fields) { // files put one after the other
-			return
-		}
-		c.sink.reject(line, reasonFields, text)
-		return
-	}
-	if string(fields[0]) == "request_id" && c.setHeader(fields) {
-		return
-	}
-	r := c.sink.row()
-	for i, place := range c.places {
-		if place < 0 || len(fields[i]) == 0 {
-			if place == columnList {
-				c.setAttempts(r, fields[i])
-			}
-			continue
-		}
-		if reason := c.set(r, place, fields[i]); reason != "" {
-			c.sink.drop()
-			c.sink.reject(line, reason, text)
-			return
-		}
-	}
-	c.finish(r, line, text)
-}
-
-// canonicalJSON reads canonical rows that are one JSON object a line.
-type canonicalJSON struct {
-	*canonicalRows
-	scan    jsonScanner
-	order   []jsonMember // keys of the lines so far, in the order of the last line
-	unknown []string
-}
-
-type jsonMember struct {
-	key   string
-	place int
-}
-
-// place finds a key's column. Lines of one log have their keys in the same order, so the n-th key is most
-// often that of the line before.
-func (c *canonicalJSON) place(n int, key []byte) int {
-	if n < len(c.order) && string(key) == c.order[n].key {
-		return c.order[n].place
-	}
-	m := jsonMember{string(key), c.find(key)}
-	if m.place == columnUnknown && len(c.unknown) < maxUnknown && !contains(c.unknown, m.key) {
-		c.unknown = append(c.unknown, validText(key))
-	}
-	switch {
-	case n < len(c.order):
-		c.order[n] = m
-	case n == len(c.order) && n < maxUnknown:
-		c.order = append(c.order, m)
-	}
-	return m.place
-}
-
-// maxUnknown bounds how many names of unknown columns are kept.
-const maxUnknown = 256
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *canonicalJSON) record(line int64, text []byte) {
-	if !c.scan.open(text) {
-		c.sink.reject(line, reasonNotJSON, text)
-		return
-	}
-	r := c.sink.row()
-	reason := ""
-	for n := 0; ; n++ {
-		key, kind, value, ok := c.scan.member(n == 0)
-		if !ok {
-			break
-		}
-		place := c.place(n, key)
-		if place < 0 || reason != "" || kind == jsonNull {
-			if place == columnList && kind != jsonNull {
-				c.setAttempts(r, value)
-			}
-			continue
-		}
-		switch {
-		case kind == jsonNested:
-			r.Quality |= experiment.QualityBadValue
-		case kind == jsonNumber && c.columns[place].kind == kindTime:
-			reason = reasonNumberTime
-		default:
-			reason = c.set(r, place, value)
-		}
-	}
-	if !c.scan.done() {
-		reason = reasonNotJSON
-	}
-	if reason != "" {
-		c.sink.drop()
-		c.sink.reject(line, reason, text)
-		return
-	}
-	c.finish(r, line, text)
 }
 
 // rowHash names a row that has no id by its text.

@@ -35,18 +35,31 @@ type csvRecord struct {
 
 // next returns the next record that is not empty, valid until the next call. io.EOF ends the file.
 func (c *csvReader) next() (csvRecord, error) {
+	record, err := c.nextText()
+	if err == nil && record.reason == "" && record.fields == nil {
+		c.split(record.text)
+		record.fields = c.fields
+	}
+	return record, err
+}
+
+// nextText is next without the fields, unless they had to be looked at to find the end of the record.
+func (c *csvReader) nextText() (csvRecord, error) {
 	for {
 		text, err := c.nextLine()
-		if errors.Is(err, errLongLine) {
-			return csvRecord{text: text, line: c.line, reason: reasonLongLine}, nil
-		}
 		if err != nil {
+			if errors.Is(err, errLongLine) {
+				return csvRecord{text: text, line: c.line, reason: reasonLongLine}, nil
+			}
 			return csvRecord{}, err
 		}
 		if len(text) == 0 {
 			continue
 		}
 		first := c.line
+		if bytes.IndexByte(text, '"') < 0 {
+			return csvRecord{text: text, line: first}, nil
+		}
 		if c.split(text) {
 			return csvRecord{fields: c.fields, text: text, line: first}, nil
 		}
@@ -94,6 +107,10 @@ func (c *csvReader) nextLong(text []byte, first int64) (csvRecord, error) {
 
 // split cuts a record into c.fields. It returns false when a quote is still open at the end.
 func (c *csvReader) split(text []byte) bool {
+	if bytes.IndexByte(text, '"') < 0 {
+		c.fields = appendPlain(c.fields[:0], text)
+		return true
+	}
 	c.fields = c.fields[:0]
 	c.buf = c.buf[:0]
 	for {
@@ -119,6 +136,18 @@ func (c *csvReader) split(text []byte) bool {
 		}
 		text = text[i+1:]
 	}
+}
+
+// appendPlain cuts a record without quotes.
+func appendPlain(fields [][]byte, text []byte) [][]byte {
+	start := 0
+	for i, b := range text {
+		if b == ',' {
+			fields = append(fields, text[start:i])
+			start = i + 1
+		}
+	}
+	return append(fields, text[start:])
 }
 
 // quoted reads a field after its opening quote. rest begins with a comma or is empty.

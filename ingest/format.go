@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -193,7 +192,7 @@ func clip(line []byte) string {
 
 func isCanonicalCSV(lines [][]byte) bool {
 	c := csvReader{}
-	return c.split(lines[0]) && (&canonicalCSV{canonicalRows: newCanonicalRows(nil)}).setHeader(c.fields)
+	return c.split(lines[0]) && newCanonicalHeader().set(c.fields)
 }
 
 // isCanonicalJSON looks for the required keys in any of the first lines: one of them may be broken.
@@ -218,70 +217,4 @@ func isCanonicalJSON(lines [][]byte) bool {
 		}
 	}
 	return false
-}
-
-func readCanonicalCSV(in io.Reader, from int64, sink *rowSink) ([]string, error) {
-	lines := newLineReader(in)
-	csv := csvReader{lines: lines}
-	rows := canonicalCSV{canonicalRows: newCanonicalRows(sink)}
-	for sink.err == nil {
-		record, err := csv.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return rows.unknown, err
-		}
-		switch {
-		case rows.places == nil && record.reason != "":
-			return nil, inputError{sink.file, "header: " + record.reason}
-		case rows.places == nil:
-			record.fields[0] = trimBOM(record.fields[0])
-			if !rows.setHeader(record.fields) {
-				return nil, inputError{sink.file, "header lacks one of " + strings.Join(requiredColumns(), ", ")}
-			}
-		case lines.bytes <= from:
-		case record.reason != "":
-			sink.reject(record.line, record.reason, record.text)
-		default:
-			rows.record(record.fields, record.line, record.text)
-		}
-	}
-	sink.flush()
-	return rows.unknown, sink.err
-}
-
-func readCanonicalJSON(in io.Reader, from int64, sink *rowSink) ([]string, error) {
-	rows := canonicalJSON{canonicalRows: newCanonicalRows(sink)}
-	err := eachLine(in, from, sink, rows.record)
-	return rows.unknown, err
-}
-
-// eachLine calls record for every line that is not empty.
-func eachLine(in io.Reader, from int64, sink *rowSink, record func(line int64, text []byte)) error {
-	lines := newLineReader(in)
-	for sink.err == nil {
-		text, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && !errors.Is(err, errLongLine) {
-			return err
-		}
-		if lines.bytes <= from {
-			continue
-		}
-		if errors.Is(err, errLongLine) {
-			sink.reject(lines.line, reasonLongLine, text)
-			continue
-		}
-		if lines.line == 1 {
-			text = trimBOM(text)
-		}
-		if len(bytes.TrimSpace(text)) > 0 {
-			record(lines.line, text)
-		}
-	}
-	sink.flush()
-	return sink.err
 }

@@ -23,8 +23,18 @@ func readAll(t testing.TB, f format, data []byte) (rows []experiment.Request, re
 	var attempts []experiment.Attempt
 	sink := newRowSink("fuzz", newClock(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)),
 		func(b *experiment.Batch) error {
-			rows = append(rows, b.Requests...)
-			attempts = append(attempts, b.Attempts...)
+			for _, r := range b.Requests { // their texts are gone when this returns
+				for _, c := range requestColumns() {
+					if c.text != nil {
+						*c.text(&r) = strings.Clone(*c.text(&r))
+					}
+				}
+				rows = append(rows, r)
+			}
+			for _, a := range b.Attempts {
+				a.RequestID = strings.Clone(a.RequestID)
+				attempts = append(attempts, a)
+			}
 			return nil
 		},
 		func(r rejected) error { rejects = append(rejects, r); return nil })

@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -42,35 +44,86 @@ func (s *jsonScanner) open(line []byte) bool {
 // member returns the next key and value; ok is false at the end of the object or when it is malformed, which
 // done tells apart. Key and value are valid until the next call of open.
 func (s *jsonScanner) member(first bool) (key []byte, kind jsonKind, value []byte, ok bool) {
+	if !s.next(first) {
+		return nil, 0, nil, false
+	}
+	key, ok = s.str()
+	if !ok || !s.colon() {
+		s.bad = true
+		return nil, 0, nil, false
+	}
+	kind, value, ok = s.value(0)
+	s.bad = s.bad || !ok
+	return key, kind, value, ok
+}
+
+// next goes to the key of the next member. It returns false at the end of the object or when it is malformed.
+func (s *jsonScanner) next(first bool) bool {
+	if i := s.i; !first && i+1 < len(s.b) && s.b[i] == ',' && s.b[i+1] == '"' {
+		s.i++
+		return true
+	}
 	s.space()
 	if s.take('}') {
 		s.space()
 		s.bad = s.bad || s.i != len(s.b)
-		return nil, 0, nil, false
-	}
-	if !first && !s.take(',') {
-		s.bad = true
-		return nil, 0, nil, false
+		return false
 	}
 	if !first {
+		if !s.take(',') {
+			s.bad = true
+			return false
+		}
 		s.space()
 	}
-	key, ok = s.str()
+	return true
+}
+
+// colon goes from a key to its value.
+func (s *jsonScanner) colon() bool {
 	s.space()
-	if !ok || !s.take(':') {
-		s.bad = true
-		return nil, 0, nil, false
+	if !s.take(':') {
+		return false
 	}
 	s.space()
-	kind, value, ok = s.value(0)
-	s.bad = s.bad || !ok
-	return key, kind, value, ok
+	return true
+}
+
+// takeKey goes to the value of a member if its key is the given one, without escapes and with its colon.
+func (s *jsonScanner) takeKey(key string) bool {
+	b := s.b[s.i:]
+	end := len(key) + 1
+	if len(b) < end+3 || b[end] != '"' || b[end+1] != ':' || string(b[1:end]) != key || b[0] != '"' {
+		return false
+	}
+	s.i += end + 2
+	s.space()
+	return true
+}
+
+// plainNumber reads a number that is not negative, has no exponent and no more decimals than scale, as a whole number of
+// 10^-scale. Of all else it reads nothing.
+func (s *jsonScanner) plainNumber(scale int) (int64, bool) {
+	v, n := leadingDecimal(s.b[s.i:], scale)
+	end := s.i + n
+	if n == 0 || end == len(s.b) || s.b[end] != ',' && s.b[end] != '}' || s.b[s.i] == '0' && n > 1 && s.b[s.i+1] != '.' {
+		return 0, false
+	}
+	s.i = end
+	return v, true
 }
 
 // done tells whether the whole line was one well-formed object.
 func (s *jsonScanner) done() bool { return !s.bad }
 
 func (s *jsonScanner) space() {
+	if s.i < len(s.b) && s.b[s.i] > ' ' {
+		return
+	}
+	s.spaces()
+}
+
+func (s *jsonScanner) spaces() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
 		case ' ', '\t', '\n', '\r':
@@ -111,9 +164,11 @@ func (s *jsonScanner) value(depth int) (jsonKind, []byte, bool) {
 		ok := s.number()
 		return jsonNumber, s.b[start:s.i], ok
 	case c == 't':
-		return jsonBool, []byte("true"), s.word("true")
+		ok := s.word("true")
+		return jsonBool, s.b[start:s.i], ok
 	case c == 'f':
-		return jsonBool, []byte("false"), s.word("false")
+		ok := s.word("false")
+		return jsonBool, s.b[start:s.i], ok
 	case c == 'n':
 		return jsonNull, nil, s.word("null")
 	case c == '{':
@@ -199,20 +254,39 @@ func (s *jsonScanner) str() ([]byte, bool) {
 		return nil, false
 	}
 	start := s.i
-	for s.i < len(s.b) {
-		switch c := s.b[s.i]; {
-		case c == '"':
-			s.i++
-			return s.b[start : s.i-1], true
-		case c == '\\':
-			return s.escaped(start)
-		case c < ' ':
-			return nil, false
-		default:
-			s.i++
-		}
+	s.i += plainBytes(s.b[start:])
+	if s.i == len(s.b) {
+		return nil, false
+	}
+	switch s.b[s.i] {
+	case '"':
+		s.i++
+		return s.b[start : s.i-1], true
+	case '\\':
+		return s.escaped(start)
 	}
 	return nil, false
+}
+
+// plainBytes counts the bytes before the first quote, backslash or control character. It looks at eight at a time: the
+// highest bit of each byte of found tells whether it is one. Bits above the first may be wrong.
+func plainBytes(b []byte) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; n+8 <= len(b); n += 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		quote, backslash := w^(ones*'"'), w^(ones*'\\')
+		found := ((quote-ones)&^quote | (backslash-ones)&^backslash | (w-ones*' ')&^w) & high
+		if found != 0 {
+			return n + bits.TrailingZeros64(found)/8
+		}
+	}
+	for ; n < len(b); n++ {
+		if c := b[n]; c == '"' || c == '\\' || c < ' ' {
+			break
+		}
+	}
+	return n
 }
 
 func (s *jsonScanner) escaped(start int) ([]byte, bool) {

@@ -23,7 +23,7 @@ type lineReader struct {
 	bytes int64 // handed out, line ends included
 }
 
-func newLineReader(r io.Reader) *lineReader { return &lineReader{r: r, buf: make([]byte, 128<<10)} }
+func newLineReader(r io.Reader) *lineReader { return &lineReader{r: r, buf: make([]byte, 512<<10)} }
 
 // next returns the next line without its end (LF or CRLF), valid until the next call. io.EOF ends the stream.
 func (l *lineReader) next() ([]byte, error) {

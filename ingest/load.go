@@ -534,7 +534,7 @@ func (run *fileLoads) withProgress(src *source, write func(*experiment.Batch) er
 		rows += int64(len(b.Requests))
 		if rows-reported >= 8192 {
 			reported = rows
-			run.options.Progress(Progress{File: src.name, Bytes: run.done + src.raw.n, TotalBytes: run.total, Rows: rows})
+			run.options.Progress(Progress{File: src.name, Bytes: run.done + src.raw.n.Load(), TotalBytes: run.total, Rows: rows})
 		}
 		return write(b)
 	}

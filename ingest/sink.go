@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type rowSink struct {
 	clock      clock
 	costUnit   string // CostUnitUSD, CostUnitCents or "" for what the format says
 	prices     priceMemo
-	write      func(*experiment.Batch) error
+	write      func(*experiment.Batch) error // may keep neither the rows nor their texts
 	keepReject func(rejected) error
 	byTime     bool   // sort all rows by time before attempts are joined
 	folder     string // for a file to sort in; "" is the system's
@@ -41,6 +42,9 @@ type rowSink struct {
 	tries []experiment.Attempt // of the last row, as the log lists them
 	tally fileTally
 	err   error // of write or keepReject; ends the reading
+
+	parser  bool       // keeps its rows and rejects: another sink hands them on
+	rejects []rejected // of a parser
 
 	unseen []column[request] // columns without any value so far
 	unmet  []need            // of metrics that no row so far can be measured by
@@ -59,11 +63,68 @@ type fileTally struct {
 	priced         int64              // rows whose cost came from the book
 }
 
+// add adds the counts of other rows of the file.
+func (t *fileTally) add(o *fileTally) {
+	for reason, n := range o.reasons {
+		t.reasons[reason] += n
+	}
+	for model, n := range o.models {
+		t.models[model] += n
+	}
+	if o.rows > 0 && (t.rows == 0 || o.from < t.from) {
+		t.from = o.from
+	}
+	t.to = max(t.to, o.to)
+	t.rows += o.rows
+	t.rejects += o.rejects
+	t.skipped += o.skipped
+	t.records += o.records
+	t.quality |= o.quality
+	t.logged += o.logged
+	t.booked += o.booked
+	t.priced += o.priced
+}
+
 func newRowSink(file string, c clock, write func(*experiment.Batch) error, reject func(rejected) error) *rowSink {
 	return &rowSink{
 		file: file, clock: c, write: write, keepReject: reject, unseen: requestColumns(), unmet: needs(),
 		tally: fileTally{reasons: map[string]int64{}, models: map[string]int64{}},
 	}
+}
+
+// forParser returns an empty sink for the rows of some chunks of the file.
+func (s *rowSink) forParser() *rowSink {
+	own := newRowSink(s.file, s.clock, nil, nil)
+	own.costUnit, own.prices.book = s.costUnit, s.prices.book
+	own.keepReject = func(r rejected) error {
+		own.rejects = append(own.rejects, r)
+		return nil
+	}
+	own.parser = true
+	return own
+}
+
+// take hands the rows and rejects of a chunk on. They are counted by addCounts.
+func (s *rowSink) take(c *logChunk) {
+	for _, r := range c.rejects {
+		if s.err == nil {
+			s.err = s.keepReject(r)
+		}
+	}
+	if s.err == nil && len(c.batch.Requests)+len(c.batch.Attempts) > 0 {
+		s.err = s.write(&c.batch)
+	}
+}
+
+// addCounts adds what a parser's sink counted.
+func (s *rowSink) addCounts(own *rowSink) {
+	s.tally.add(&own.tally)
+	s.unseen = slices.DeleteFunc(s.unseen, func(c column[request]) bool {
+		return !slices.ContainsFunc(own.unseen, func(o column[request]) bool { return o.name == c.name })
+	})
+	s.unmet = slices.DeleteFunc(s.unmet, func(n need) bool {
+		return !slices.ContainsFunc(own.unmet, func(o need) bool { return o.metrics[0] == n.metrics[0] })
+	})
 }
 
 // row returns a new empty row. It counts when keep is called.
@@ -90,7 +151,7 @@ func (s *rowSink) keep(line int64, text []byte) {
 	s.price(r)
 	s.count(r)
 	s.keepAttempts(r)
-	if len(s.batch.Requests) >= sinkRows {
+	if len(s.batch.Requests) >= sinkRows && !s.parser {
 		s.flush()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -39,12 +40,12 @@ type mark struct {
 
 type countingReader struct {
 	r io.Reader
-	n int64
+	n atomic.Int64 // the progress is told while a file is read
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.n += int64(n)
+	c.n.Add(int64(n))
 	return n, err
 }
 

@@ -38,6 +38,9 @@ func isFiller(b []byte) bool {
 // away from zero. It takes an exponent and never passes through a floating-point number. Its values stay below
 // decimalLimit.
 func parseDecimal(b []byte, scale int) (int64, parsed) {
+	if v, n := leadingDecimal(b, scale); n > 0 && n == len(b) {
+		return v, parsedValue
+	}
 	if isFiller(b) {
 		return 0, parsedFiller
 	}
@@ -93,6 +96,32 @@ func parseDecimal(b []byte, scale int) (int64, parsed) {
 		v = -v
 	}
 	return v, parsedValue
+}
+
+// leadingDecimal reads the digits at the beginning of a text, with up to scale decimals, as a whole number of 10^-scale, and
+// tells how many bytes they have: none when there are more decimals, or more digits than fit.
+func leadingDecimal(b []byte, scale int) (v int64, n int) {
+	for n < len(b) && b[n]-'0' <= 9 {
+		v = v*10 + int64(b[n]-'0')
+		n++
+	}
+	if n == 0 || n+scale > 18 {
+		return 0, 0
+	}
+	decimals := 0
+	if n < len(b) && b[n] == '.' {
+		whole := n + 1
+		for n = whole; n < len(b) && b[n]-'0' <= 9; n++ {
+			v = v*10 + int64(b[n]-'0')
+		}
+		if decimals = n - whole; decimals == 0 || decimals > scale {
+			return 0, 0
+		}
+	}
+	for ; decimals < scale; decimals++ {
+		v *= 10
+	}
+	return v, n
 }
 
 // parseExponent reads the digits after an e. Absurd sizes are cut to a bound that overflows later.
