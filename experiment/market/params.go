@@ -95,8 +95,8 @@ func DefaultParams() Params {
 	return Params{
 		PriceScale:      1.8,
 		PriceSpread:     0.955,
-		LatencyScale:    0.983,
-		ThroughputScale: 2.21,
+		LatencyScale:    0.988,
+		ThroughputScale: 2.245,
 		SpeedSpread:     1,
 
 		Headroom:         40,
@@ -125,14 +125,14 @@ func DefaultParams() Params {
 		ScarceModels:     1,
 		RetryAfterShare:  0.3,
 
-		TTFTSigma:    0.806,
+		TTFTSigma:    0.81,
 		TTFTLoad:     0.9,
 		PrefillRate:  15_000,
 		TailShare:    0.014,
 		TailSlope:    1.6,
 		TailMost:     60,
 		DecodeSigma:  0.25,
-		DecodeLoad:   0.2,
+		DecodeLoad:   0.26,
 		LoadCeiling:  1.2,
 		MidstreamOf:  0.02,
 		ToolErrorBad: 0.02,
@@ -148,7 +148,7 @@ func DefaultParams() Params {
 		FailWave:       0.27,
 		QuickErrors:    0.65,
 		QuickErrorS:    1,
-		HangS:          3.3,
+		HangS:          3.2,
 		HangWithErrors: 1.15,
 
 		CacheShare:    0.75,

@@ -102,10 +102,10 @@ func DefaultParams() Params {
 		LongSigma:    1.52,
 		AnswerGrowth: 1,
 
-		MixDrift:  0.55,
+		MixDrift:  0.58,
 		MixNoise:  0.2,
 		MixHours:  3,
-		MixPhaseH: 21,
+		MixPhaseH: 21.5,
 	}
 }
 
