@@ -15,7 +15,7 @@ func quiet() Params {
 	p.PriceScale, p.PriceSpread = 1, 1
 	p.Background = 0
 	p.TTFTSigma, p.TailShare, p.DecodeSigma = 0, 0, 0
-	p.ErrorMean = 0
+	p.ErrorMean, p.Rejects, p.ScarceModels = 0, 0, 0
 	p.Storm, p.Slow, p.Outage, p.ProviderOutage = Spells{}, Spells{}, Spells{}, Spells{}
 	p.CacheShare = 1
 	return p

@@ -7,7 +7,7 @@ func (m *Market) Quote(at int32, w Work, cache *Cache, now int64) (nanoUSD int64
 	e := &m.Endpoints[at]
 	full := e.load+float64(e.inFlight+1)/e.Slots > e.limit
 	usedUp := e.quota > 0 && e.minute == now/quotaWindow && e.used >= e.quota
-	if full || usedUp || e.storm > 0 || e.outage > 0 {
+	if full || usedUp || e.storm > m.rejects || e.outage > 0 {
 		return 0, false
 	}
 	return e.Bill(w.Input, e.reads(at, w, cache, now), w.Output), true
