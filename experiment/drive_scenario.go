@@ -64,7 +64,7 @@ func Scenarios() []Scenario {
 			s.Market.SpeedSpread = 0
 			s.Market.BackgroundSpread, s.Market.BackgroundCheap, s.Market.ErrorSigma = 0, 0, 0
 			s.Market.Storm, s.Market.Slow = market.Spells{}, market.Spells{}
-			s.Workload.SingleShare, s.Workload.AgentShare = 1, 0
+			s.Workload.SingleShare, s.Workload.AgentShare, s.Workload.DocumentShare = 1, 0, 0
 		}),
 		variant("single-provider", "one endpoint per model: no choice, so no effect may be found", func(s *Scenario) {
 			s.Endpoints = 1
