@@ -14,41 +14,124 @@ import (
 	"github.com/marcboeker/go-duckdb"
 )
 
-// Rows streams the result of a query.
+// Rows hands over the result of a query, some rows at a time. The driver takes a result into memory as a whole, so that of
+// a query waits in a temporary table, which DuckDB keeps within its memory limit by writing to its temporary folder.
 type Rows struct {
 	Columns []string
 	Types   []string // DuckDB types
 
-	rows   *sql.Rows
-	raw    []any // as the driver gives them
-	values []any
-	err    error
+	ctx     context.Context
+	conn    *sql.Conn
+	inTable bool      // the temporary one
+	total   int64     // in it
+	taken   int64     // of total
+	rows    *sql.Rows // those at hand
+	raw     []any     // as the driver gives them
+	values  []any
+	err     error
 }
 
-// Query runs any SQL that the store allows: open it read-only to keep users from writing. What DuckDB has against the query is
-// a QueryError. Close the rows.
+// The temporary table of a result, and its column that keeps the order. It is cut along that column.
+const (
+	resultTable = "temp.query_result"
+	resultOrder = `"switchback row"`
+	chunkRows   = 20_000
+)
+
+// Query runs any one statement that the store allows: open it read-only to keep users from writing. What DuckDB has against
+// it is a QueryError. A name that comes again among the columns gets a number. Close the rows.
 func (s *Store) Query(ctx context.Context, query string) (*Rows, error) {
-	rows, err := s.db.QueryContext(ctx, query) //nolint:rowserrcheck // Rows.Err hands it on
+	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return nil, queryError(s.path, err)
+		return nil, fmt.Errorf("query %s: %w", s.path, err)
 	}
-	r := &Rows{rows: rows}
-	types, err := rows.ColumnTypes()
+	r := &Rows{ctx: ctx, conn: conn}
+	if err := r.run(query); err != nil {
+		return nil, errors.Join(queryError(s.path, err), r.Close())
+	}
+	return r, nil
+}
+
+// run fills the temporary table from a query. What is no SELECT, such as EXPLAIN, has a small result, which the driver keeps.
+func (r *Rows) run(query string) error {
+	statement, err := r.conn.PrepareContext(r.ctx, query) // finds what is wrong before anything is done
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("query %s: %w", s.path, err), rows.Close()) //nolint:sqlclosecheck // else Rows.Close does
+		return err
+	}
+	if err := statement.Close(); err != nil {
+		return err
+	}
+	const create = "CREATE TEMP TABLE " + resultTable + " AS SELECT *, row_number() OVER () AS " + resultOrder + " FROM (\n"
+	result, err := r.conn.ExecContext(r.ctx, create+strings.TrimRight(query, "; \t\r\n")+"\n)")
+	switch {
+	case cannotCreate(err):
+		r.rows, err = r.conn.QueryContext(r.ctx, query) //nolint:rowserrcheck,sqlclosecheck // Rows.Err and Rows.Close
+	case err != nil:
+		return linesUp(err)
+	default:
+		r.inTable = true
+		if r.total, err = result.RowsAffected(); err == nil {
+			err = r.fetch()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	types, err := r.rows.ColumnTypes()
+	if err != nil {
+		return err
 	}
 	for _, t := range types {
 		r.Columns = append(r.Columns, t.Name())
 		r.Types = append(r.Types, t.DatabaseTypeName())
 	}
 	r.raw, r.values = make([]any, len(types)), make([]any, len(types))
-	return r, nil
+	return nil
+}
+
+// cannotCreate tells whether DuckDB understands a statement by itself only, and not as the source of a table.
+func cannotCreate(err error) bool {
+	var fault *duckdb.Error
+	if !errors.As(err, &fault) {
+		return false
+	}
+	switch fault.Type {
+	case duckdb.ErrorTypeParser, duckdb.ErrorTypeBinder, duckdb.ErrorTypeCatalog, duckdb.ErrorTypeNotImplemented:
+		return true
+	}
+	return false
+}
+
+// chunk is the SQL of the next rows of the temporary table.
+func (r *Rows) chunk(columns string) string {
+	from := r.taken
+	r.taken = min(r.total, r.taken+chunkRows)
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s > %d AND %[3]s <= %[5]d ORDER BY %[3]s", columns, resultTable, resultOrder, from, r.taken)
+}
+
+// fetch takes the next rows.
+func (r *Rows) fetch() (err error) {
+	if r.rows != nil {
+		if err := r.rows.Close(); err != nil {
+			return err
+		}
+	}
+	r.rows, err = r.conn.QueryContext(r.ctx, r.chunk("* EXCLUDE ("+resultOrder+")")) //nolint:rowserrcheck,sqlclosecheck // Rows.Err and Rows.Close
+	return err
 }
 
 // Next reads the next row. It returns false at the end and on an error, which Err tells apart.
 func (r *Rows) Next() bool {
-	if r.err != nil || !r.rows.Next() {
+	if r.err != nil {
 		return false
+	}
+	for !r.rows.Next() {
+		if r.rows.Err() != nil || r.taken >= r.total {
+			return false
+		}
+		if r.err = r.fetch(); r.err != nil {
+			return false
+		}
 	}
 	targets := make([]any, len(r.raw))
 	for i := range r.raw {
@@ -77,7 +160,14 @@ func (r *Rows) Err() error {
 }
 
 // Close ends the query.
-func (r *Rows) Close() error { return r.rows.Close() }
+func (r *Rows) Close() error {
+	var err error
+	if r.rows != nil {
+		err = r.rows.Close()
+	}
+	_, dropped := r.conn.ExecContext(context.WithoutCancel(r.ctx), "DROP TABLE IF EXISTS "+resultTable)
+	return errors.Join(err, dropped, r.conn.Close())
+}
 
 // Decimal is an exact decimal number as text, such as 12.500.
 type Decimal string

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -27,7 +28,9 @@ type QueryFault string
 const (
 	FaultSyntax   QueryFault = "syntax"    // no SQL
 	FaultTable    QueryFault = "table"     // no such table or view
-	FaultName     QueryFault = "name"      // no such column or function
+	FaultName     QueryFault = "name"      // no such column
+	FaultFunction QueryFault = "function"  // no such function
+	FaultMany     QueryFault = "many"      // more than one statement
 	FaultReadOnly QueryFault = "read-only" // it would write
 	FaultSealed   QueryFault = "sealed"    // it would reach beyond the file, or change how the file is opened
 	FaultMemory   QueryFault = "memory"    // it needs more memory than it may take
@@ -50,7 +53,9 @@ var (
 	errorPrefix = regexp.MustCompile(`^[A-Za-z ]+ Error: `)
 	errorLine   = regexp.MustCompile(`(?m)^LINE (\d+): (.*)$`)
 	errorMeant  = regexp.MustCompile(`(?m)^(?:Did you mean|Candidate bindings:|Candidate tables:) (.*)$`)
-	quotedName  = regexp.MustCompile(`"([^"]+)"`)
+	// missingColumn is how DuckDB says that there is no column or table of a name.
+	missingColumn = regexp.MustCompile(`not found|does not have a column|does not exist on (left|right) side`)
+	quotedName    = regexp.MustCompile(`"([^"]+)"`)
 )
 
 // queryError takes DuckDB's message apart. Errors that are not DuckDB's, such as that of a context, stay in the chain.
@@ -71,6 +76,21 @@ func queryError(path string, err error) error {
 	return e
 }
 
+// linesUp takes the line off that stands before the user's own.
+func linesUp(err error) error {
+	var fault *duckdb.Error
+	if !errors.As(err, &fault) {
+		return err
+	}
+	own := *fault
+	own.Msg = errorLine.ReplaceAllStringFunc(fault.Msg, func(line string) string {
+		m := errorLine.FindStringSubmatch(line)
+		n, _ := strconv.Atoi(m[1])
+		return fmt.Sprintf("LINE %d: %s", n-1, m[2])
+	})
+	return &own
+}
+
 func faultOf(e *duckdb.Error) QueryFault {
 	switch {
 	case strings.Contains(e.Msg, "Corrupt database file") || strings.Contains(e.Msg, "Could not read enough bytes"):
@@ -85,8 +105,12 @@ func faultOf(e *duckdb.Error) QueryFault {
 		return FaultMemory
 	case e.Type == duckdb.ErrorTypeCatalog && strings.Contains(e.Msg, "Table with name"):
 		return FaultTable
-	case e.Type == duckdb.ErrorTypeCatalog, e.Type == duckdb.ErrorTypeBinder && strings.Contains(e.Msg, "not found"):
+	case e.Type == duckdb.ErrorTypeCatalog && strings.Contains(e.Msg, "Function with name"):
+		return FaultFunction
+	case e.Type == duckdb.ErrorTypeCatalog, e.Type == duckdb.ErrorTypeBinder && missingColumn.MatchString(e.Msg):
 		return FaultName
+	case strings.Contains(e.Msg, "Cannot prepare multiple statements"):
+		return FaultMany
 	}
 	return FaultOther
 }

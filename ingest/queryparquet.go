@@ -2,30 +2,36 @@ package ingest
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
+	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/marcboeker/go-duckdb"
 )
 
-// WriteParquet writes the rows that are left as one Parquet file to w. They wait in a DuckDB file of their own, in a folder
-// inside tempDir ("" is the system's) that is gone afterwards: the store they come from may not write files. Columns keep
-// their types; whole numbers beyond 64 bits become DECIMAL(38,0), and types that Go does not carry become text.
+// ErrNoTable is wrapped by the error of WriteParquet about a statement that is no SELECT.
+var ErrNoTable = errors.New("the result of this statement is no table")
+
+// WriteParquet writes the whole result, in its order, as one Parquet file to w. The rows wait in a DuckDB file of their own, in
+// a folder inside tempDir ("" is the system's) that is gone afterwards: the store they come from may not write files. Columns
+// keep their types; whole numbers beyond 64 bits become DECIMAL(38,0), lists and structs JSON, and what is left text.
 func (r *Rows) WriteParquet(ctx context.Context, w io.Writer, tempDir string) (err error) {
+	if !r.inTable {
+		return fmt.Errorf("write parquet: %w", ErrNoTable)
+	}
 	dir, err := os.MkdirTemp(tempDir, "switchback-query-")
 	if err != nil {
 		return fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	dsn, err := dataSource(filepath.Join(dir, "rows.duckdb"), Options{Memory: "256MiB"})
+	// One thread keeps the order of the rows.
+	dsn, err := dataSource(filepath.Join(dir, "rows.duckdb"), Options{Memory: "64MiB", Threads: 1})
 	if err != nil {
 		return fmt.Errorf("write parquet: %w", err)
 	}
@@ -33,19 +39,20 @@ func (r *Rows) WriteParquet(ctx context.Context, w io.Writer, tempDir string) (e
 	if err != nil {
 		return fmt.Errorf("write parquet: %w", err)
 	}
-	defer func() { err = errors.Join(err, connector.Close()) }()
-	conn, err := connector.Connect(ctx)
+	db := sql.OpenDB(connector)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	path := filepath.Join(dir, "rows.parquet")
 	for _, step := range []func() error{
+		func() error { return r.copyRows(ctx, conn) },
 		func() error {
-			return execute(ctx, conn, "CREATE TABLE result ("+strings.Join(r.parquetColumns(), ", ")+")")
+			_, err := conn.ExecContext(ctx, "COPY result TO "+quote(path)+" (FORMAT PARQUET)")
+			return err
 		},
-		func() error { return r.appendTo(conn, "result") },
-		func() error { return execute(ctx, conn, "COPY result TO "+quote(path)+" (FORMAT PARQUET)") },
 		func() error { return copyFile(w, path) },
 	} {
 		if err := step(); err != nil {
@@ -55,9 +62,54 @@ func (r *Rows) WriteParquet(ctx context.Context, w io.Writer, tempDir string) (e
 	return nil
 }
 
-func execute(ctx context.Context, conn driver.Conn, statement string) error {
-	_, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil)
-	return err
+// copyRows fills a table of another database with the result, as Arrow records.
+func (r *Rows) copyRows(ctx context.Context, conn *sql.Conn) error {
+	columns, values := r.parquetColumns()
+	if _, err := conn.ExecContext(ctx, "CREATE TABLE result ("+strings.Join(columns, ", ")+")"); err != nil {
+		return err
+	}
+	r.taken = 0
+	var in *insertion
+	for first := true; first || r.taken < r.total; first = false {
+		err := r.readRecords(ctx, strings.Join(values, ", "), func(record arrow.Record) error {
+			if in == nil {
+				in = startInsert(ctx, conn, "result", record.Schema())
+			}
+			record.Retain()
+			return in.send(record)
+		})
+		if err != nil {
+			if in != nil {
+				in.abort()
+			}
+			return err
+		}
+	}
+	if in == nil {
+		return nil // no row
+	}
+	return in.finish()
+}
+
+// readRecords hands on the next rows of the result.
+func (r *Rows) readRecords(ctx context.Context, values string, read func(arrow.Record) error) error {
+	return r.conn.Raw(func(driverConn any) error {
+		arrowConn, err := duckdb.NewArrowFromConn(driverConn.(driver.Conn))
+		if err != nil {
+			return err
+		}
+		reader, err := arrowConn.QueryContext(ctx, r.chunk(values))
+		if err != nil {
+			return err
+		}
+		defer reader.Release()
+		for reader.Next() {
+			if err := read(reader.Record()); err != nil {
+				return err
+			}
+		}
+		return reader.Err()
+	})
 }
 
 func copyFile(w io.Writer, path string) error {
@@ -69,18 +121,24 @@ func copyFile(w io.Writer, path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// parquetColumns defines the columns of the result. A name that comes again gets a number, as in DuckDB's own tables.
-func (r *Rows) parquetColumns() []string {
-	seen, columns := map[string]bool{}, make([]string, len(r.Columns))
-	for i, column := range r.Columns {
-		name := column
-		for n := 1; seen[strings.ToLower(name)]; n++ {
-			name = column + "_" + strconv.Itoa(n)
+// parquetColumns defines the columns of the file, and their values in the result.
+func (r *Rows) parquetColumns() (columns, values []string) {
+	for i, name := range r.Columns {
+		ident, kept := parquetColumn{name: name}.ident(), keptType(r.Types[i])
+		value := ident
+		switch typ := r.Types[i]; {
+		case isNested(typ):
+			value = "CAST(to_json(" + ident + ") AS VARCHAR)"
+		case kept != typ:
+			value = "CAST(" + ident + " AS " + kept + ")"
 		}
-		seen[strings.ToLower(name)] = true
-		columns[i] = parquetColumn{name: name}.ident() + " " + keptType(r.Types[i])
+		columns, values = append(columns, ident+" "+kept), append(values, value+" AS "+ident)
 	}
-	return columns
+	return columns, values
+}
+
+func isNested(typ string) bool {
+	return strings.HasSuffix(typ, "]") || strings.HasPrefix(typ, "STRUCT") || strings.HasPrefix(typ, "MAP") || strings.HasPrefix(typ, "UNION")
 }
 
 // keptType is the type that a column of a DuckDB type is kept in.
@@ -97,49 +155,4 @@ func keptType(typ string) string {
 		return typ
 	}
 	return sqlText
-}
-
-// appendTo appends the rows that are left to a table of their columns.
-func (r *Rows) appendTo(conn driver.Conn, table string) (err error) {
-	out, err := duckdb.NewAppenderFromConn(conn, "", table)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	row := make([]driver.Value, len(r.Columns))
-	for r.Next() {
-		for i, v := range r.raw {
-			if row[i], err = r.keptValue(i, v); err != nil {
-				return err
-			}
-		}
-		if err := out.AppendRow(row...); err != nil {
-			return err
-		}
-	}
-	return r.Err()
-}
-
-// keptValue is a driver's value in the type of keptType.
-func (r *Rows) keptValue(column int, v any) (any, error) {
-	if v == nil {
-		return nil, nil
-	}
-	switch keptType(r.Types[column]) {
-	case "DECIMAL(38,0)":
-		if n, ok := v.(*big.Int); ok {
-			return duckdb.Decimal{Width: 38, Value: n}, nil
-		}
-	case sqlText:
-		switch v := r.values[column].(type) {
-		case string:
-			return v, nil
-		case []any, map[string]any:
-			text, err := json.Marshal(v)
-			return string(text), err
-		default:
-			return fmt.Sprint(v), nil
-		}
-	}
-	return v, nil
 }

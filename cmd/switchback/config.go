@@ -23,7 +23,7 @@ type config struct {
 	Seed          uint64 `toml:"seed"`           // of every random stream: plan, simulation, resampling
 	Out           string `toml:"out"`            // output folder
 	Threads       int    `toml:"threads"`        // never changes a result; 0: all processors
-	Memory        string `toml:"memory"`         // most memory for DuckDB, such as "2GB" or "512MiB"; "": 1GiB
+	Memory        string `toml:"memory"`         // most memory for DuckDB, such as "2GB" or "512MiB"; "": 1GiB, of a query 192MiB
 
 	Design   designConfig    `toml:"design"`   // when which arm routes
 	Arms     armsConfig      `toml:"arms"`     // what is compared

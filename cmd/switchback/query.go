@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -27,6 +28,10 @@ type querySettings struct {
 // defaultTimeout is how long a query may take.
 const defaultTimeout = 5 * time.Minute
 
+// queryMemory is how much memory DuckDB takes for a query unless something else is asked for. A result that is larger waits in a
+// temporary folder.
+const queryMemory = "192MiB"
+
 // queryFormats are the forms of a result.
 func queryFormats() []string { return []string{"table", "markdown", "csv", "json", formatParquet} }
 
@@ -39,6 +44,7 @@ func (p *process) queryCommand() command {
 	fs.StringVar(&s.format, "format", "table", "table, markdown, csv, json or parquet, a `word`")
 	fs.BoolVar(&s.list, "list", false, "show the tables, the views and examples")
 	fs.DurationVar(&s.timeout, "timeout", defaultTimeout, "end a query that takes longer than this `time`, such as 30s; 0: no limit")
+	fs.Lookup("memory").Usage = "DuckDB's memory limit, a `size` such as 2GB (default " + queryMemory + ")"
 	fs.Lookup("timeout").DefValue = "5m" // as it is written, not 5m0s
 	s.logFlags(fs)
 	return command{
@@ -61,11 +67,18 @@ func (p *process) queryCommand() command {
 			}
 			options := c.storeOptions()
 			options.ReadOnly = true
-			store, err := openFilled(ctx, outDir{c.Out}.database(), options)
-			if err != nil {
-				return err
+			if c.Memory == "" {
+				options.Memory = queryMemory
 			}
-			return errors.Join(p.query(ctx, store, &s, args), store.Close())
+			// What does not fit waits here: the folder of the file may be one that nobody can write to.
+			if options.TempDir, err = os.MkdirTemp("", "switchback-query-"); err != nil {
+				return fmt.Errorf("query: %w", err)
+			}
+			store, err := openFilled(ctx, outDir{c.Out}.database(), options)
+			if err == nil {
+				err = errors.Join(p.query(ctx, store, &s, args), store.Close())
+			}
+			return errors.Join(err, os.RemoveAll(options.TempDir))
 		},
 	}
 }
@@ -145,7 +158,11 @@ func runQuery(ctx context.Context, w *bufio.Writer, store *ingest.Store, sql, fo
 	case "json":
 		return writeRowsJSON(w, rows)
 	case formatParquet:
-		return rows.WriteParquet(ctx, w, "")
+		err := rows.WriteParquet(ctx, w, "")
+		if errors.Is(err, ingest.ErrNoTable) {
+			return usageError("the other formats show it", "%w", err)
+		}
+		return err
 	case "markdown":
 		return writeRowsMarkdown(w, rows)
 	}
@@ -172,6 +189,10 @@ func queryError(err error) error {
 		return usageError(meant+list, "%w", err)
 	case ingest.FaultName:
 		return usageError(meant+"DESCRIBE and the name of a table or view shows its columns", "%w", err)
+	case ingest.FaultFunction:
+		return usageError(meant+`query "SELECT DISTINCT function_name FROM duckdb_functions()" lists them all`, "%w", err)
+	case ingest.FaultMany:
+		return usageError("ask one after the other; WITH … SELECT makes one statement of several steps", "%w", err)
 	case ingest.FaultSyntax:
 		return usageError("the SQL is DuckDB's; "+list, "%w", err)
 	case ingest.FaultReadOnly:

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"switchback/ingest"
 )
@@ -35,23 +36,48 @@ func writeRowsCSV(w io.Writer, rows *ingest.Rows) error {
 	return errors.Join(rows.Err(), out.Error())
 }
 
+// rowsAtATime is how many rows of a table are looked at before they are written: they decide how wide its columns are.
+const rowsAtATime = 1000
+
+// writeRowsTable writes some rows at a time, so that a large result takes no memory. Columns never get narrower.
 func writeRowsTable(w io.Writer, rows *ingest.Rows) error {
-	t := table.NewWriter()
-	t.SetStyle(plainTable())
-	t.AppendHeader(rowOf(harmless(rows.Columns)))
 	right := make([]bool, len(rows.Types))
 	for i, typ := range rows.Types {
 		right[i] = isNumber(typ)
 	}
-	t.SetColumnConfigs(aligned(right))
-	for rows.Next() {
-		t.AppendRow(rowOf(harmless(textsOf(rows, shownDigits))))
+	columns := aligned(right)
+	header, more := rows.Columns, true
+	for more {
+		t := table.NewWriter()
+		t.SetStyle(plainTable())
+		widen := func(cells []string) table.Row {
+			cells = harmless(cells)
+			for i, cell := range cells {
+				columns[i].WidthMin = max(columns[i].WidthMin, text.LongestLineLen(cell))
+			}
+			return rowOf(cells)
+		}
+		if header != nil {
+			t.AppendHeader(widen(header))
+		}
+		for n := 0; n < rowsAtATime && more; n++ {
+			if more = rows.Next(); more {
+				t.AppendRow(widen(textsOf(rows, shownDigits)))
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		if t.Length() == 0 && header == nil {
+			break
+		}
+		t.SetColumnConfigs(columns)
+		if _, err := fmt.Fprintln(w, rendered(t)); err != nil {
+			return err
+		}
+		header = nil
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w, rendered(t))
-	return err
+	return nil
 }
 
 // writeRowsMarkdown writes row by row, so that a large result takes no memory.
