@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -151,6 +152,7 @@ func TestReportFromAWarehouse(t *testing.T) {
 			}
 		}
 	}
+	overTLS(t, dir, shards, config, results(t, fromHouse))
 	// The same night again is up to date; another row makes it anew.
 	again := []string{"run", "--config", config, "--date", "2026-11-08", "--out", fromHouse}
 	if code, _, stderr := asked(t, clustertest.Password, again...); code != 0 || !strings.Contains(stderr, "up to date") {
@@ -173,6 +175,56 @@ func TestReportFromAWarehouse(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// overTLS makes the report over ports that speak TLS, where a private authority is trusted by its file alone. It is run as a
+// process, since a process reads that file once.
+func overTLS(t *testing.T, dir string, shards *clustertest.Shards, config, want string) {
+	t.Helper()
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, plainPort := shards.Address(0), fmt.Sprint(":", shards.Ports[0], "/")
+	to := func(name, address string) string {
+		path := filepath.Join(dir, name+".toml")
+		if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(plain), []byte(address)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	secure := shards.SecureAddress(0)
+	fails := func(code int, config string, says ...string) {
+		t.Helper()
+		got, stdout, stderr := asked(t, clustertest.Password, "run", "--dry-run", "--config", config)
+		if got != code || stdout != "" {
+			t.Errorf("%s: exit code %d, want %d; stdout %q", config, got, code, stdout)
+		}
+		for _, s := range says {
+			if !strings.Contains(stderr, s) {
+				t.Errorf("%s: stderr does not say %q:\n%s", config, s, stderr)
+			}
+		}
+	}
+	fails(exitUsage, to("unknown-authority", secure), "certificate signed by unknown authority", "hint: ", "SSL_CERT_FILE=ca.pem")
+	fails(exitUsage, to("plain-port", plain+"?secure=true"), "does not look like a TLS handshake", "secure=false")
+	fails(exitFailed, to("tls-port", strings.TrimSuffix(secure, "?secure=true")), "does the address say whether this port speaks TLS")
+
+	out := filepath.Join(dir, "over-tls")
+	child := exec.Command("switchback", "run", "--config", to("trusted", secure), "--date", "2026-11-08", "--out", out)
+	child.Env = append(os.Environ(), "SSL_CERT_FILE="+shards.CA, warehouseUser+"="+clustertest.User, warehousePassword+"="+clustertest.Password)
+	if told, err := child.CombinedOutput(); err != nil || bytes.Contains(told, []byte(plainPort)) {
+		t.Fatalf("over TLS: %v\n%s", err, told)
+	}
+	if diff := cmp.Diff(want, results(t, out)); diff != "" {
+		t.Errorf("results.json (-plain +TLS):\n%.3000s", diff)
+	}
+	// Another name of the same host is not in the certificate.
+	child = exec.Command("switchback", "run", "--dry-run", "--config", to("other-name", strings.Replace(secure, "127.0.0.1", "localhost", 1)))
+	child.Env = append(os.Environ(), "SSL_CERT_FILE="+shards.CA, warehouseUser+"="+clustertest.User, warehousePassword+"="+clustertest.Password)
+	if told, err := child.CombinedOutput(); child.ProcessState.ExitCode() != exitUsage || !bytes.Contains(told, []byte("as its certificate does")) {
+		t.Errorf("another name: %v\n%s", err, told)
 	}
 }
 

@@ -76,18 +76,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Attempts < 1 || o.Wait == nil || o.Table == "" {
 		return nil, errors.New("open warehouse: options without a table, attempts or a way to wait")
 	}
-	settings := clickhouse.Settings{
-		"readonly":                2, // nothing is written; the limits here can be set
-		"skip_unavailable_shards": 0, // half of the rows is no answer
-		"distributed_aggregation_memory_efficient": 1,
-	}
-	if o.MaxTime > 0 {
-		settings["max_execution_time"] = int(max(1, o.MaxTime.Seconds()))
-	}
-	if o.MaxMemory > 0 {
-		settings["max_memory_usage"] = int(o.MaxMemory)
-		settings["max_bytes_before_external_group_by"] = int(o.MaxMemory / 2)
-	}
+	settings := settingsOf(o)
 	options := &clickhouse.Options{
 		Addr:         o.Address.Hosts,
 		Auth:         clickhouse.Auth{Database: o.Address.Database, Username: o.User, Password: o.Password},
@@ -111,6 +100,31 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	}
 	return w, nil
 }
+
+// settingsOf are the settings of every query. Those that the user's profile could have otherwise are named even where they are
+// the server's default: half of the rows is no answer. Releases from 2018 to today know all of them.
+func settingsOf(o Options) clickhouse.Settings {
+	settings := clickhouse.Settings{
+		"readonly":                                 2, // nothing is written; the limits here can be set
+		"skip_unavailable_shards":                  0,
+		"distributed_group_by_no_merge":            0, // rows of one id, and of one session, may lie on several shards
+		"distributed_aggregation_memory_efficient": 1,
+	}
+	if o.MaxTime > 0 {
+		settings["max_execution_time"] = int(max(1, o.MaxTime.Seconds()))
+	}
+	if o.MaxMemory > 0 {
+		settings["max_memory_usage"] = int(o.MaxMemory)
+		settings["max_bytes_before_external_group_by"] = int(o.MaxMemory / 2)
+	}
+	return settings
+}
+
+// whole is what every question ends with: a limit that is met ends it, whatever the user's profile says, and does not cut its
+// answer short. They stand in the SQL, since the driver sends words as settings only to servers of today.
+const whole = `
+SETTINGS timeout_overflow_mode = 'throw', read_overflow_mode = 'throw', group_by_overflow_mode = 'throw', sort_overflow_mode = 'throw', result_overflow_mode = 'throw',
+  set_overflow_mode = 'throw', distinct_overflow_mode = 'throw', transfer_overflow_mode = 'throw'`
 
 // Close ends the connection.
 func (w *Warehouse) Close() error { return w.conn.Close() }
@@ -242,6 +256,7 @@ func (w *Warehouse) retry(ctx context.Context, question string, do func() error)
 func collect[T any](ctx context.Context, w *Warehouse, q Question, tables []*ext.Table, read func(scan func(...any) error) (T, error)) ([]T, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	q.SQL += whole
 	var reading Reading
 	tellReading := func(r Reading) {
 		if reading = r; w.options.Progress != nil {

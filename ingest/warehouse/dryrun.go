@@ -34,6 +34,9 @@ func (w *Warehouse) Questions(plan experiment.Plan, window ingest.Window, featur
 	for _, q := range r.requests(featured) {
 		all = append(all, r.questions(q)...)
 	}
+	for i := range all {
+		all[i].SQL += whole
+	}
 	return all
 }
 

@@ -2,6 +2,8 @@ package warehouse
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -53,6 +55,7 @@ const (
 	codeIllegalType      = 43
 	codeUnknownFunction  = 46
 	codeUnknownSetting   = 115
+	codeTooManyRows      = 158
 	codeTimeout          = 159
 	codeReadonly         = 164
 	codeTooSlow          = 160
@@ -64,6 +67,7 @@ const (
 	codeMemory           = 241
 	codeNoReplica        = 279
 	codeTooManyBytes     = 307
+	codeConstraint       = 452
 	codeAccessDenied     = 497
 	codeAuthentication   = 516
 )
@@ -76,10 +80,13 @@ func explain(question string, err error) error {
 	}
 	e := &Error{Question: question, Cause: oneLine(err.Error()), err: err}
 	var server *clickhouse.Exception
+	if e.explainTLS(err) {
+		return e
+	}
 	if !errors.As(err, &server) {
 		e.lost = isLost(err)
 		if e.lost {
-			e.Hint = "is the server running, and does the address say whether it speaks TLS (secure=true or secure=false)?"
+			e.Hint = "is the server running, and does the address say whether this port speaks TLS (secure=true or secure=false)?"
 		}
 		return e
 	}
@@ -94,16 +101,37 @@ func explain(question string, err error) error {
 		e.config, e.Hint = true, "check the expressions of logs.columns"
 	case codeAccessDenied:
 		e.config, e.Hint = true, "the user needs SELECT on the table"
-	case codeReadonly, codeUnknownSetting:
-		e.config, e.Hint = true, "the user's profile must let queries set limits: readonly = 2, or leave logs.max_time and logs.max_memory out"
+	case codeReadonly, codeUnknownSetting, codeConstraint:
+		e.config, e.Hint = true, "the user's profile must let queries set limits and how answers are merged: readonly = 2, and no constraint on the settings in docs/cluster.md"
 	case codeTimeout, codeTooSlow:
 		e.Hint = "raise logs.max_time, or shorten the window"
+	case codeTooManyRows:
+		e.Hint = "the user's profile limits how many rows a query reads (max_rows_to_read)"
 	case codeMemory, codeTooManyBytes:
 		e.Hint = "raise logs.max_memory"
 	case codeNetwork, codeSocketTimeout, codeNoReplica:
 		e.lost, e.Hint = true, "a part of the cluster does not answer; nothing was written"
 	}
 	return e
+}
+
+// explainTLS says what a TLS handshake lacks, which asking again does not mend; false when that is not what failed.
+func (e *Error) explainTLS(err error) bool {
+	var unverified *tls.CertificateVerificationError
+	var name x509.HostnameError
+	var plain tls.RecordHeaderError
+	switch {
+	case errors.As(err, &name):
+		e.Hint = "name the host in logs.warehouse as its certificate does"
+	case errors.As(err, &unverified):
+		e.Hint = "if a private authority signed the server's certificate, name the file of the authority's certificate in the environment: SSL_CERT_FILE=ca.pem"
+	case errors.As(err, &plain):
+		e.Hint = "this port does not speak TLS: name the one that does, which is 9440 as a rule, or write secure=false behind the address"
+	default:
+		return false
+	}
+	e.config = true
+	return true
 }
 
 // isLost tells whether an error is that of a connection.

@@ -24,7 +24,8 @@ import (
 // Environment names the variable without which tests of a cluster are skipped.
 const Environment = "SWITCHBACK_CLUSTER"
 
-// Names and password of the cluster. Each shard has the database; Cluster is what Distributed tables are made with.
+// Names and password of the cluster. Each shard has the database; Cluster is what Distributed tables are made with. The
+// profile of User has settings that make answers of a part of the rows, which whoever asks has to set right.
 const (
 	Cluster  = "two"
 	Database = "gateway"
@@ -32,12 +33,18 @@ const (
 	Password = "not-a-secret"
 )
 
+// MostRows is how many rows of a table the profile of User lets a query read on a shard, without an error where that is not asked for.
+const MostRows = 500_000
+
 // Shards is a running cluster.
 type Shards struct {
-	Ports [2]int
-	Conns [2]driver.Conn // of a user who may write
+	Ports  [2]int
+	Secure [2]int         // ports that speak TLS
+	CA     string         // file of the certificate that both show, for 127.0.0.1
+	Conns  [2]driver.Conn // of a user who may write
 
 	folder  string
+	key     string // file
 	servers [2]*exec.Cmd
 }
 
@@ -57,10 +64,15 @@ func Start(tb testing.TB) *Shards {
 			s.Stop(tb, i)
 		}
 	})
-	others := freePorts(tb, 6)
+	var err error
+	if s.CA, s.key, err = certify(s.folder); err != nil {
+		tb.Fatal(err)
+	}
+	others := freePorts(tb, 8)
 	copy(s.Ports[:], others[:2])
+	copy(s.Secure[:], others[2:4])
 	for i := range s.servers {
-		if err := s.configure(i, others[2+2*i], others[3+2*i]); err != nil {
+		if err := s.configure(i, others[4+2*i], others[5+2*i]); err != nil {
 			tb.Fatal(err)
 		}
 		s.Run(tb, i)
@@ -99,20 +111,26 @@ func (s *Shards) configure(i, http, interserver int) error {
 	config := fmt.Sprintf(`<yandex>
   <logger><level>error</level><log>%[1]s/log</log><errorlog>%[1]s/err</errorlog></logger>
   <listen_host>127.0.0.1</listen_host><tcp_port>%[2]d</tcp_port><http_port>%[3]d</http_port><interserver_http_port>%[4]d</interserver_http_port>
+  <tcp_port_secure>%[7]d</tcp_port_secure><openSSL><server><certificateFile>%[8]s</certificateFile><privateKeyFile>%[9]s</privateKeyFile>
+    <verificationMode>none</verificationMode><cacheSessions>true</cacheSessions><disableProtocols>sslv2,sslv3</disableProtocols></server></openSSL>
   <path>%[1]s/</path><tmp_path>%[1]s/tmp/</tmp_path><users_config>users.xml</users_config>
   <default_profile>default</default_profile><default_database>default</default_database><mark_cache_size>104857600</mark_cache_size>
   <remote_servers><%[5]s>%[6]s</%[5]s></remote_servers>
 </yandex>
-`, s.dir(i), s.Ports[i], http, interserver, Cluster, shards.String())
+`, s.dir(i), s.Ports[i], http, interserver, Cluster, shards.String(), s.Secure[i], s.CA, s.key)
 	users := fmt.Sprintf(`<yandex>
-  <profiles><default><allow_experimental_low_cardinality_type>1</allow_experimental_low_cardinality_type><max_threads>1</max_threads></default></profiles>
+  <profiles>
+    <default><allow_experimental_low_cardinality_type>1</allow_experimental_low_cardinality_type><max_threads>1</max_threads></default>
+    <careless><profile>default</profile><distributed_group_by_no_merge>1</distributed_group_by_no_merge><skip_unavailable_shards>1</skip_unavailable_shards>
+      <timeout_overflow_mode>break</timeout_overflow_mode><max_rows_to_read>%[3]d</max_rows_to_read><read_overflow_mode>break</read_overflow_mode><group_by_overflow_mode>any</group_by_overflow_mode></careless>
+  </profiles>
   <quotas><default></default></quotas>
   <users>
     <default><password>%[1]s</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
-    <%[2]s><password>%[1]s</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></%[2]s>
+    <%[2]s><password>%[1]s</password><networks><ip>127.0.0.1</ip></networks><profile>careless</profile><quota>default</quota></%[2]s>
   </users>
 </yandex>
-`, Password, User)
+`, Password, User, MostRows)
 	return errors.Join(
 		os.WriteFile(filepath.Join(s.dir(i), "config.xml"), []byte(config), 0o644),
 		os.WriteFile(filepath.Join(s.dir(i), "users.xml"), []byte(users), 0o644),
@@ -173,6 +191,11 @@ func (s *Shards) Exec(tb testing.TB, i int, sql string) {
 	if err := s.Conns[i].Exec(context.Background(), sql); err != nil {
 		tb.Fatalf("shard %d: %.300s\n%.500v", i+1, sql, err)
 	}
+}
+
+// SecureAddress is the URL of a shard's port that speaks TLS.
+func (s *Shards) SecureAddress(i int) string {
+	return fmt.Sprintf("clickhouse://127.0.0.1:%d/%s?secure=true", s.Secure[i], Database)
 }
 
 // Address is the URL of a shard.

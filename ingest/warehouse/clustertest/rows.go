@@ -47,7 +47,8 @@ func Mapping() map[string]string {
 	return m
 }
 
-// Create makes a table on both shards and a Distributed one with _all added to its name, and deals the rows out by session.
+// Create makes a table on both shards and a Distributed one with _all added to its name, and deals the rows out.
+// The sharding key is that of a gateway's session, which the rows do not follow.
 func (s *Shards) Create(tb testing.TB, table string, rows []experiment.Request) {
 	tb.Helper()
 	list := ""
@@ -59,7 +60,7 @@ func (s *Shards) Create(tb testing.TB, table string, rows []experiment.Request) 
 	}
 	for i := range s.Conns {
 		s.Exec(tb, i, fmt.Sprintf("CREATE TABLE %s.%s (%s) ENGINE = MergeTree PARTITION BY intDiv(ts_us, 86400000000) ORDER BY (model, ts_us)", Database, table, list))
-		s.Exec(tb, i, fmt.Sprintf("CREATE TABLE %s.%s_all AS %[1]s.%[2]s ENGINE = Distributed(%s, %[1]s, %[2]s)", Database, table, Cluster))
+		s.Exec(tb, i, fmt.Sprintf("CREATE TABLE %s.%s_all AS %[1]s.%[2]s ENGINE = Distributed(%s, %[1]s, %[2]s, cityHash64(ifNull(session_id, '')))", Database, table, Cluster))
 	}
 	s.Insert(tb, table, rows)
 }
