@@ -39,7 +39,7 @@ type Params struct {
 	MeanInput    float64 // mean input tokens of a request, over all traffic; 0 = no scaling to a mean
 	GeoMeanInput float64 // geometric mean over models of the models' mean input tokens
 	InputSigma   float64 // log standard deviation of new text inside a model
-	GeoOutput    float64 // geometric mean over models of the models' mean output tokens
+	GeoOutput    float64 // geometric mean over models of the models' mean output tokens, before the models' prompts are scaled: the growth of answers makes it less
 	OutputSpread float64 // log standard deviation of the models' mean output tokens
 	OwnTokens    float64 // share of the token counts that follow the client's own law; the others follow all clients'
 	ShortShare   float64 // share of the answers that are short, at drift 0, in (0, 1)
