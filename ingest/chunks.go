@@ -16,7 +16,7 @@ import (
 
 const (
 	// chunkBytes is about how much text a chunk has: enough to make the handing over cheap, little enough for a cache.
-	chunkBytes = 64 << 10
+	chunkBytes = 160 << 10
 	// mostParsers bounds the memory. A few parsers are faster than what takes their rows.
 	mostParsers = 4
 )
@@ -46,6 +46,9 @@ func newLogChunk() *logChunk {
 }
 
 func (c *logChunk) empty() {
+	if cap(c.text) > 2*chunkBytes {
+		c.text = nil // one long line does not hold memory to the end of the file
+	}
 	c.text, c.records, c.places = c.text[:0], c.records[:0], nil
 	c.batch.Requests, c.batch.Attempts = c.batch.Requests[:0], c.batch.Attempts[:0]
 	c.rejects, c.unknown = c.rejects[:0], nil
