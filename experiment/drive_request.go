@@ -31,7 +31,7 @@ func (w *world) newFlight() int32 {
 }
 
 // begin sends the next request of a session.
-func (w *world) begin(at int32, now int64) error {
+func (w *world) begin(at int32, now int64) {
 	s := &w.sessions[at]
 	w.demand.NextTurn(&s.Session, now)
 	w.summary.Requests++
@@ -45,48 +45,37 @@ func (w *world) begin(at int32, now int64) error {
 		f.giveUp = now + patience
 	}
 	f.host = w.orders[s.kept][0]
-	endpoint, err := w.decide(f, s, now)
-	if err != nil {
-		return err
+	if endpoint := w.decide(f, s, now); endpoint >= 0 {
+		w.try(fi, endpoint, now+overhead)
+		return
 	}
-	if endpoint < 0 {
-		return w.fallBack(fi, now, now+overhead)
-	}
-	w.try(fi, endpoint, now+overhead)
-	return nil
+	w.fallBack(fi, now, now+overhead)
 }
 
 // decide asks the router of the request's model for the first endpoint to try there; −1 when there is none.
-func (w *world) decide(f *flight, s *session, now int64) (endpoint int32, err error) {
+func (w *world) decide(f *flight, s *session, now int64) int32 {
 	h, p := w.hosts[f.host], w.placeOf(f, s)
-	if err := h.use(f.arm); err != nil {
-		return -1, err
-	}
+	h.use(f.arm)
 	d := h.router.Decide(router.Instant(now), w.ask(s, p), &h.draws)
 	if d.Pinned {
 		f.pinBlock = p.pinBlock
 	}
-	return d.Endpoint, nil
+	return d.Endpoint
 }
 
 // fallBack sends the request to the next model of its list that has an endpoint for it, at starts, or gives the request up.
-func (w *world) fallBack(fi int32, now, starts int64) error {
+func (w *world) fallBack(fi int32, now, starts int64) {
 	f := &w.flights[fi]
 	s := &w.sessions[f.session]
 	for f.turn+1 < s.reach {
 		f.turn++
 		f.host, f.tried = w.orders[s.kept][f.turn], router.Set{}
-		endpoint, err := w.decide(f, s, now)
-		if err != nil {
-			return err
-		}
-		if endpoint >= 0 {
+		if endpoint := w.decide(f, s, now); endpoint >= 0 {
 			w.try(fi, endpoint, starts)
-			return nil
+			return
 		}
 	}
 	w.finish(fi, now, StatusError)
-	return nil
 }
 
 // placeOf is what the request's conversation has at the host that the request is sent to.
@@ -136,7 +125,7 @@ func (w *world) try(fi, endpoint int32, now int64) {
 }
 
 // endAttempt learns from an attempt that ended and goes on with the request.
-func (w *world) endAttempt(fi int32, now int64) error {
+func (w *world) endAttempt(fi int32, now int64) {
 	f := &w.flights[fi]
 	s := &w.sessions[f.session]
 	h, p := w.hosts[f.host], w.placeOf(f, s)
@@ -180,7 +169,7 @@ func (w *world) endAttempt(fi int32, now int64) error {
 	case cancelled:
 		w.finish(fi, now, StatusCancelled)
 	case served:
-		if len(w.orders) > 1 {
+		if f.host != s.kept && len(w.orders) > 1 {
 			s.kept = f.host
 		}
 		w.record(fi, &out, now, StatusOK)
@@ -189,26 +178,23 @@ func (w *world) endAttempt(fi int32, now int64) error {
 		w.finish(fi, now, StatusErrorMidstream)
 	default:
 		f.failed += spent
-		return w.retry(fi, now)
+		w.retry(fi, now)
 	}
-	return nil
 }
 
 // retry sends the request to another endpoint of its model, or to the next model of its list, or gives it up.
-func (w *world) retry(fi int32, now int64) error {
+func (w *world) retry(fi int32, now int64) {
 	f := &w.flights[fi]
 	if f.tried.Len() < w.scene.scenario.Attempts {
 		s := &w.sessions[f.session]
 		h := w.hosts[f.host]
-		if err := h.use(f.arm); err != nil {
-			return err
-		}
+		h.use(f.arm)
 		if d := h.router.Retry(router.Instant(now), w.ask(s, w.placeOf(f, s)), &f.tried, &h.draws); d.Endpoint >= 0 {
 			w.try(fi, d.Endpoint, now)
-			return nil
+			return
 		}
 	}
-	return w.fallBack(fi, now, now)
+	w.fallBack(fi, now, now)
 }
 
 // finish ends a request that was not served.

@@ -25,6 +25,7 @@ type host struct {
 
 	policies [2]string
 	using    arm // whose policy decides
+	failed   error
 }
 
 // newUnit builds the worlds of the jobs, which hand their rows over.
@@ -72,12 +73,11 @@ func (s *scene) newHost(j job) (*host, error) {
 }
 
 // use makes the policy of an arm decide from now on. Nothing else changes.
-func (h *host) use(a arm) error {
-	if a == h.using {
-		return nil
+func (h *host) use(a arm) {
+	if a != h.using {
+		h.using = a
+		h.failed = h.router.Use(h.policies[a]) // never: the names were checked; else the drive fails
 	}
-	h.using = a
-	return h.router.Use(h.policies[a])
 }
 
 // run drives the unit through the plan. Requests that are under way at its end are finished.
@@ -86,9 +86,7 @@ func (u *unit) run(ctx context.Context, progress func(int64)) ([]ModelSummary, e
 		return nil, err
 	}
 	for _, w := range u.worlds {
-		if err := w.changeBlock(0); err != nil {
-			return nil, err
-		}
+		w.changeBlock(0)
 	}
 	for {
 		w, until := u.turn()
@@ -100,6 +98,13 @@ func (u *unit) run(ctx context.Context, progress func(int64)) ([]ModelSummary, e
 		}
 	}
 	u.log.end()
+	for _, w := range u.worlds {
+		for _, h := range w.hosts {
+			if h.failed != nil {
+				return nil, h.failed
+			}
+		}
+	}
 	models := make([]ModelSummary, len(u.worlds))
 	for i, w := range u.worlds {
 		w.report(progress)

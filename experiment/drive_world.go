@@ -157,17 +157,13 @@ func (w *world) advance(ctx context.Context, until int64, progress func(int64)) 
 		arrival := w.arrival()
 		next := min(arrival, w.events.next())
 		limit := min(next, until)
-		if limit == workload.Never {
-			return nil
-		}
 		if control := min(w.tick, w.change); control <= limit {
-			var err error
-			if control == w.tick {
-				err = w.nextTick(ctx, progress)
-			} else {
-				err = w.changeBlock(control)
+			if limit == workload.Never {
+				return nil
 			}
-			if err != nil {
+			if control != w.tick {
+				w.changeBlock(control)
+			} else if err := w.nextTick(ctx, progress); err != nil {
 				return err
 			}
 			continue
@@ -180,9 +176,7 @@ func (w *world) advance(ctx context.Context, until int64, progress func(int64)) 
 				return err
 			}
 		}
-		if err := w.step(next, arrival); err != nil {
-			return err
-		}
+		w.step(next, arrival)
 	}
 }
 
@@ -212,7 +206,7 @@ func (w *world) report(progress func(int64)) {
 }
 
 // step handles the next arrival or event.
-func (w *world) step(next, arrival int64) error {
+func (w *world) step(next, arrival int64) {
 	if w.events.next() > next {
 		at := w.newSession()
 		s := &w.sessions[at]
@@ -222,13 +216,14 @@ func (w *world) step(next, arrival int64) error {
 		if len(w.hosts) > 1 {
 			w.listHosts(at)
 		}
-		return w.begin(at, arrival)
+		w.begin(at, arrival)
+		return
 	}
-	e := w.events.pop()
-	if e.what < 0 {
-		return w.begin(^e.what, e.at)
+	if e := w.events.pop(); e.what < 0 {
+		w.begin(^e.what, e.at)
+	} else {
+		w.endAttempt(e.what, e.at)
 	}
-	return w.endAttempt(e.what, e.at)
 }
 
 // isLogged decides by the conversation's number, whatever the world, whether its requests are written.
@@ -265,7 +260,7 @@ func (w *world) nextChange() int64 {
 }
 
 // changeBlock leaves and enters blocks at now. Between blocks the last arm goes on.
-func (w *world) changeBlock(now int64) error {
+func (w *world) changeBlock(now int64) {
 	if w.inside >= 0 && w.blocks[w.inside].ends <= now {
 		w.inside = -1
 	}
@@ -275,10 +270,9 @@ func (w *world) changeBlock(now int64) error {
 		w.arm = w.blocks[w.inside].arm
 	}
 	w.change = w.nextChange()
-	if w.host == nil {
-		return nil
+	if w.host != nil {
+		w.use(w.arm)
 	}
-	return w.use(w.arm)
 }
 
 // reveal tells the router the true state of every endpoint. Only the policy oracle looks at it.
