@@ -86,7 +86,7 @@ func checkCell(t *testing.T, s string) {
 
 var nastyNames = []string{
 	"", " ", "deepinfra/fp8", "a|b", "a\\|b", "a\\", "`", "``|``", "<script>alert(1)</script>", "line\nbreak", "\r\n", "tab\there", "[x](javascript:y)",
-	"![i](z)", "**b**", "_i_", "~~s~~", "&amp;", "&#124;", "$x$", "$1.25 | $1.32", "@octocat", "#1", "- item", "1. one", "\x00\x1b[31m", "\xff\xfe", "\u202egnp", "e\u2028f",
+	"![i](z)", "**b**", "_i_", "~~s~~", "&amp;", "&#124;", "$x$", "$1.25 | $1.32", "@octocat", "#1", "- item", "1. one", "\x00\x1b[31m", "\xff\xfe", "\u202egnp", "zero\u200bwidth", "\u3164", "e\u2028f",
 	strings.Repeat("very-long-name/", 40), "日本語|モデル", "<!--", "https://example.com/<b>", "</code>|`", "\u200b",
 }
 

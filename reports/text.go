@@ -108,14 +108,14 @@ const longestName = 80 // runes of a name that a report prints whole
 // clean makes a name from outside safe to print: on one line, and cut in the middle when it is long.
 func clean(s string) string { return clip(oneLine(s), longestName) }
 
-// oneLine makes text from outside safe to print on one line: broken UTF-8, control characters and characters that turn the
-// direction of writing become U+FFFD, white space becomes spaces.
+// oneLine makes text from outside safe to print on one line: broken UTF-8, control characters and characters that nobody sees,
+// or that turn the direction of writing, become U+FFFD, white space becomes spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point), r == '\u2028', r == '\u2029':
 			return unicode.ReplacementChar
 		}
 		return r

@@ -112,12 +112,12 @@ func writeRowsMarkdown(w io.Writer, rows *ingest.Rows) error {
 	return rows.Err()
 }
 
-// harmless takes out of cells what a terminal would obey instead of show.
+// harmless takes out of cells what a terminal would obey, or leave out, instead of show.
 func harmless(cells []string) []string {
 	shown := make([]string, len(cells))
 	for i, cell := range cells {
 		shown[i] = strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) {
 				return unicode.ReplacementChar
 			}
 			return r

@@ -232,12 +232,19 @@ func (k *runCheck) output(ctx context.Context, need int64) {
 	if out.path == "" {
 		return // told with the configuration
 	}
-	there, err := nearestFolder(out.path)
-	if err == nil {
-		err = tryWrite(there)
+	for _, folder := range []string{out.path, out.reports(), out.runs()} {
+		there, err := nearestFolder(folder)
+		if err == nil {
+			err = tryWrite(there)
+		}
+		if err != nil {
+			k.fault(usageError("--out names another folder", "output folder %s: %w", folder, err))
+			return
+		}
 	}
+	there, err := nearestFolder(out.path)
 	if err != nil {
-		k.fault(usageError("--out names another folder", "output folder %s: %w", out.path, err))
+		k.fault(err)
 		return
 	}
 	if there == filepath.Clean(out.path) {
