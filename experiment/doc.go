@@ -6,7 +6,7 @@
 //     order of the arms inside each pair is drawn.
 //  2. [Draw] turns it into a [Plan]: blocks, matched pairs, arms. [ReadPlan] reads a schedule that
 //     really ran.
-//  3. [Drive] runs the router of each arm through the plan over a simulated market and hands on
-//     batches of [Request] and [Attempt] rows, the canonical request log.
+//  3. [Drive] runs the router of each arm through the plan over a simulated market, models in parallel but for those
+//     that fallback lists join, and hands on batches of [Request] and [Attempt] rows, the canonical request log.
 //  4. [Metrics] names what is measured from those rows, with units and good directions.
 package experiment
