@@ -54,18 +54,14 @@ func (s *Store) Query(ctx context.Context, query string) (*Rows, error) {
 
 // run fills the temporary table from a query. What is no SELECT, such as EXPLAIN, has a small result, which the driver keeps.
 func (r *Rows) run(query string) error {
-	statement, err := r.conn.PrepareContext(r.ctx, query) // finds what is wrong before anything is done
-	if err != nil {
-		return err
-	}
-	if err := statement.Close(); err != nil {
+	if err := r.check(query); err != nil {
 		return err
 	}
 	const create = "CREATE TEMP TABLE " + resultTable + " AS SELECT *, row_number() OVER () AS " + resultOrder + " FROM (\n"
 	result, err := r.conn.ExecContext(r.ctx, create+strings.TrimRight(query, "; \t\r\n")+"\n)")
 	switch {
 	case cannotCreate(err):
-		r.rows, err = r.conn.QueryContext(r.ctx, query) //nolint:rowserrcheck,sqlclosecheck // Rows.Err and Rows.Close
+		r.rows, err = r.conn.QueryContext(r.ctx, query) //nolint:rowserrcheck // Rows.Err
 	case err != nil:
 		return linesUp(err)
 	default:
@@ -86,6 +82,16 @@ func (r *Rows) run(query string) error {
 		r.Types = append(r.Types, t.DatabaseTypeName())
 	}
 	r.raw, r.values = make([]any, len(types)), make([]any, len(types))
+	return nil
+}
+
+// check finds what is wrong with a query before anything is done.
+func (r *Rows) check(query string) error {
+	statement, err := r.conn.PrepareContext(r.ctx, query)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
 	return nil
 }
 
@@ -116,7 +122,7 @@ func (r *Rows) fetch() (err error) {
 			return err
 		}
 	}
-	r.rows, err = r.conn.QueryContext(r.ctx, r.chunk("* EXCLUDE ("+resultOrder+")")) //nolint:rowserrcheck,sqlclosecheck // Rows.Err and Rows.Close
+	r.rows, err = r.conn.QueryContext(r.ctx, r.chunk("* EXCLUDE ("+resultOrder+")")) //nolint:rowserrcheck // Rows.Err
 	return err
 }
 
