@@ -45,7 +45,7 @@ func (t sqlTable) create() string {
 }
 
 // compression says how DuckDB is to store a column. Left alone it tries every way with every column, most of the time for
-// what it takes in the end anyway: a dictionary for texts that repeat, and none for ids of which each is another.
+// what it takes in the end anyway: a dictionary for texts that repeat, common pieces for ids of which each is another.
 func (t sqlTable) compression(c sqlColumn) string {
 	if t.name != "requests" || c.typ != sqlText {
 		return ""
