@@ -92,56 +92,68 @@ func (a *analysis) sums(ctx context.Context, metric Metric) (measured, error) {
 // quantiles locates the bins of the given quantiles of a quantity under every draw, asks the source for the values
 // inside them, and returns the cells of each quantile.
 func (a *analysis) quantiles(ctx context.Context, quantity string, counts []Bin, perMilles []int) ([]measured, error) {
-	hs := make([]*histogram, len(a.models))
-	countsByModel, err := groupByModel(counts, len(hs), func(b Bin) int { return b.Model })
+	l, err := a.locate(ctx, counts, perMilles)
+	if err != nil || len(l.touched) == 0 {
+		return l.found, err
+	}
+	values, err := a.src.Values(ctx, quantity, l.touched)
 	if err != nil {
 		return nil, err
+	}
+	valuesByModel, err := groupByModel(values, len(l.histograms), func(v Value) int { return v.Model })
+	if err != nil {
+		return nil, fmt.Errorf("values of %s: %w", quantity, err)
+	}
+	if err := a.eachModel(ctx, func(i int) error { return l.histograms[i].fill(valuesByModel[i]) }); err != nil {
+		return nil, fmt.Errorf("values of %s: %w", quantity, err)
+	}
+	return l.found, nil
+}
+
+// located are quantiles of which the bins are known under every draw, and not yet the values.
+type located struct {
+	histograms []*histogram // by model
+	found      []measured   // by quantile
+	touched    []ModelBin   // by model and number
+}
+
+// locate finds the bins of the given quantiles of a quantity under every draw.
+func (a *analysis) locate(ctx context.Context, counts []Bin, perMilles []int) (located, error) {
+	l := located{histograms: make([]*histogram, len(a.models)), found: make([]measured, len(perMilles))}
+	hs := l.histograms
+	countsByModel, err := groupByModel(counts, len(hs), func(b Bin) int { return b.Model })
+	if err != nil {
+		return l, err
 	}
 	err = a.eachModel(ctx, func(i int) (err error) {
 		hs[i], err = newHistogram(countsByModel[i], len(a.pairs))
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return l, err
 	}
-	found := make([]measured, len(perMilles))
 	cells := make([][]*quantileCell, len(hs)) // by model
 	for q, perMille := range perMilles {
 		for i, h := range hs {
 			c := &quantileCell{histogram: h, perMille: perMille}
 			cells[i] = append(cells[i], c)
-			found[q].cells, found[q].supports = append(found[q].cells, c), append(found[q].supports, &h.support)
+			l.found[q].cells, l.found[q].supports = append(l.found[q].cells, c), append(l.found[q].supports, &h.support)
 		}
 	}
 	if err := parallel(ctx, a.opts.Threads, len(cells), func(i int) { locateAll(cells[i], a.setsOf(i)) }); err != nil {
-		return nil, err
+		return l, err
 	}
-	var touched []ModelBin
-	for i := range hs {
+	for i, h := range hs {
 		for _, c := range cells[i] {
 			c.touch()
 		}
-		for b, v := range hs[i].inside {
+		for b, v := range h.inside {
 			if v != nil {
-				touched = append(touched, ModelBin{Model: i, Bin: hs[i].bins[b]})
+				l.touched = append(l.touched, ModelBin{Model: i, Bin: h.bins[b]})
 			}
 		}
 	}
-	if len(touched) == 0 {
-		return found, nil
-	}
-	values, err := a.src.Values(ctx, quantity, touched)
-	if err != nil {
-		return nil, err
-	}
-	valuesByModel, err := groupByModel(values, len(hs), func(v Value) int { return v.Model })
-	if err != nil {
-		return nil, fmt.Errorf("values of %s: %w", quantity, err)
-	}
-	if err := a.eachModel(ctx, func(i int) error { return hs[i].fill(valuesByModel[i]) }); err != nil {
-		return nil, fmt.Errorf("values of %s: %w", quantity, err)
-	}
-	return found, nil
+	return l, nil
 }
 
 // eachModel calls do for every model and returns the first error in their order.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,13 +39,14 @@ func (j *job) askSeries(ctx context.Context, rows rowSource, e estimates) (serie
 	if err != nil {
 		return series{}, err
 	}
-	a := partAnalysis{ctx: ctx, series: parts, pairs: e.pairs, options: partOptions(j.config.analysis())}
+	a := partAnalysis{ctx: ctx, series: parts, pairs: e.pairs, options: partOptions(j.config.analysis()), slice: slice, length: length, burnIn: burnIn}
 	var out series
 	for _, do := range []func() error{
 		func() (err error) { out.blocks, err = blockPoints(ctx, parts, featured); return err },
-		func() (err error) { out.since, err = a.sinceSwitch(featured, slice, length, burnIn); return err },
+		func() error { return a.fetch(featured) },
+		func() (err error) { out.since, err = a.sinceSwitch(featured); return err },
 		func() (err error) { out.born, err = a.bornInBlock(featured); return err },
-		func() (err error) { out.checks, err = a.checks(featured, e, length, burnIn); return err },
+		func() (err error) { out.checks, err = a.checks(featured, e); return err },
 		func() (err error) { out.providers, err = providerRows(ctx, rows, e.plan.Arms); return err },
 		func() (err error) { out.spend, err = spendHours(ctx, rows); return err },
 		func() (err error) { out.dearer, err = dearerRows(ctx, rows, e.plan.Arms); return err },
@@ -101,6 +103,9 @@ type partAnalysis struct {
 	series  rowSeries
 	pairs   []stats.Pair
 	options stats.Options
+	slice   int // minutes that a block is cut into
+	length  int // minutes of the longest block
+	burnIn  int // minutes of the longest burn-in
 }
 
 // partOptions are those of the headline, with Student's interval on the standard error by leaving out one pair after the
@@ -132,9 +137,7 @@ func (a partAnalysis) estimate(questions []partQuestion) ([]partAnswer, error) {
 	options.Threads = 1
 	for i, q := range questions {
 		work.Go(func() error {
-			m := statsMetric(q.metric)
-			m.Published = false
-			found, err := stats.Analyze(ctx, q.part, []stats.Metric{m}, a.pairs, options)
+			found, err := stats.Analyze(ctx, q.part, []stats.Metric{partMetric(q.metric)}, a.pairs, options)
 			if err == nil {
 				answers[i] = partAnswer{found.Estimates[0], found.PairEffects[0]}
 			}
@@ -144,13 +147,43 @@ func (a partAnalysis) estimate(questions []partQuestion) ([]partAnswer, error) {
 	return answers, work.Wait()
 }
 
-func statsMetric(id string) stats.Metric {
+func partMetric(id string) stats.Metric {
 	for _, m := range ingest.StatsMetrics() {
 		if m.ID == id {
+			m.Published = false
 			return m
 		}
 	}
 	return stats.Metric{}
+}
+
+// fetch tells the series of everything that it is going to be asked.
+func (a partAnalysis) fetch(featured []string) error {
+	var questions []partQuestion
+	for _, metric := range featured {
+		if a.series.Has(metric) {
+			questions = slices.Concat(questions, a.sliceQuestions(metric), a.bornQuestions(metric), a.burnInQuestions(metric), a.clientQuestions(metric))
+		}
+	}
+	parts := make([]stats.Source, len(questions))
+	for i, q := range questions {
+		parts[i] = q.part
+	}
+	return a.series.Fetch(a.ctx, parts, func(i int) ([]stats.ModelBin, error) {
+		return stats.Touched(a.ctx, parts[i], partMetric(questions[i].metric), a.pairs, a.options)
+	})
+}
+
+// sliceQuestions are about the slices of the blocks, in order.
+func (a partAnalysis) sliceQuestions(metric string) (questions []partQuestion) {
+	for from := 0; from < a.length; from += a.slice {
+		questions = append(questions, partQuestion{metric, a.series.Minutes(metric, from, from+a.slice)})
+	}
+	return questions
+}
+
+func (a partAnalysis) bornQuestions(metric string) []partQuestion {
+	return []partQuestion{{metric, a.series.BornInBlock(metric)}}
 }
 
 func blockPoints(ctx context.Context, parts rowSeries, featured []string) ([]reports.BlockPoint, error) {
@@ -172,19 +205,19 @@ func blockPoints(ctx context.Context, parts rowSeries, featured []string) ([]rep
 }
 
 // sinceSwitch estimates the effect in each slice of the blocks, burn-in included.
-func (a partAnalysis) sinceSwitch(featured []string, slice, length, burnIn int) ([]reports.SinceSwitchPoint, error) {
+func (a partAnalysis) sinceSwitch(featured []string) ([]reports.SinceSwitchPoint, error) {
 	var points []reports.SinceSwitchPoint
 	var questions []partQuestion
 	for _, metric := range featured {
 		if !a.series.Has(metric) {
 			continue
 		}
-		for from := 0; from < length; from += slice {
+		for from := 0; from < a.length; from += a.slice {
 			points = append(points, reports.SinceSwitchPoint{
-				Metric: metric, FromMinute: float64(from), ToMinute: float64(min(from+slice, length)), InBurnIn: from < burnIn,
+				Metric: metric, FromMinute: float64(from), ToMinute: float64(min(from+a.slice, a.length)), InBurnIn: from < a.burnIn,
 			})
-			questions = append(questions, partQuestion{metric, a.series.Minutes(metric, from, from+slice)})
 		}
+		questions = append(questions, a.sliceQuestions(metric)...)
 	}
 	answers, err := a.estimate(questions)
 	for i, e := range answers {
@@ -198,7 +231,7 @@ func (a partAnalysis) bornInBlock(featured []string) ([]stats.Estimate, error) {
 	var questions []partQuestion
 	for _, metric := range featured {
 		if a.series.Has(metric) {
-			questions = append(questions, partQuestion{metric, a.series.BornInBlock(metric)})
+			questions = append(questions, a.bornQuestions(metric)...)
 		}
 	}
 	answers, err := a.estimate(questions)

@@ -18,7 +18,7 @@ const (
 )
 
 // checks runs the diagnostics of the featured metrics.
-func (a partAnalysis) checks(featured []string, e estimates, length, burnIn int) ([]reports.Check, error) {
+func (a partAnalysis) checks(featured []string, e estimates) ([]reports.Check, error) {
 	checks := []reports.Check{volumeCheck(e.volume), gapCheck(a.series)}
 	perModel := len(e.plan.Models()) > 1 || e.plan.Models()[0] != ""
 	for _, metric := range featured {
@@ -28,24 +28,13 @@ func (a partAnalysis) checks(featured []string, e estimates, length, burnIn int)
 		if !a.series.Has(metric) {
 			continue
 		}
-		var burnIns []int
-		var questions []partQuestion
-		for minutes := 0; minutes <= 3*burnInStep && minutes < length; minutes += burnInStep {
-			if minutes != burnIn {
-				burnIns = append(burnIns, minutes)
-				questions = append(questions, partQuestion{metric, a.series.BurnIn(metric, minutes)})
-			}
-		}
-		clients := a.series.Clients()
-		for _, client := range clients {
-			questions = append(questions, partQuestion{metric, a.series.WithoutClient(metric, client)})
-		}
-		answers, err := a.estimate(questions)
+		questions, burnIns, clients := a.burnInQuestions(metric), a.burnIns(), a.series.Clients()
+		answers, err := a.estimate(append(questions, a.clientQuestions(metric)...))
 		if err != nil {
 			return nil, err
 		}
 		for i, minutes := range burnIns {
-			checks = append(checks, burnInCheck(metric, minutes, burnIn, answers[i].pairs.Against(pairs)))
+			checks = append(checks, burnInCheck(metric, minutes, a.burnIn, answers[i].pairs.Against(pairs)))
 		}
 		checks = append(checks, clientCheck(metric, headline, clients, answers[len(burnIns):]))
 	}
@@ -53,6 +42,31 @@ func (a partAnalysis) checks(featured []string, e estimates, length, burnIn int)
 	order := checkOrder()
 	slices.SortStableFunc(checks, func(x, y reports.Check) int { return slices.Index(order, x.ID) - slices.Index(order, y.ID) })
 	return checks, nil
+}
+
+// burnIns are the other burn-ins that a metric is compared under, in minutes.
+func (a partAnalysis) burnIns() (others []int) {
+	for minutes := 0; minutes <= 3*burnInStep && minutes < a.length; minutes += burnInStep {
+		if minutes != a.burnIn {
+			others = append(others, minutes)
+		}
+	}
+	return others
+}
+
+func (a partAnalysis) burnInQuestions(metric string) (questions []partQuestion) {
+	for _, minutes := range a.burnIns() {
+		questions = append(questions, partQuestion{metric, a.series.BurnIn(metric, minutes)})
+	}
+	return questions
+}
+
+// clientQuestions leave one client out after the other.
+func (a partAnalysis) clientQuestions(metric string) (questions []partQuestion) {
+	for _, client := range a.series.Clients() {
+		questions = append(questions, partQuestion{metric, a.series.WithoutClient(metric, client)})
+	}
+	return questions
 }
 
 func checkOrder() []string {

@@ -40,6 +40,8 @@ type rowSeries interface {
 	BornInBlock(metric string) stats.Source
 	WithoutClient(metric, client string) stats.Source
 	Clients() []string
+	// Fetch is told of all parts before the first is analysed, and which bins the analysis of a part touches, by its index.
+	Fetch(ctx context.Context, parts []stats.Source, touched func(part int) ([]stats.ModelBin, error)) error
 	Gaps() (minutes int, block string)
 	Blocks(ctx context.Context, metrics []string) ([]ingest.BlockSeries, error)
 	Close() error
@@ -100,6 +102,11 @@ func (r storeRows) dearer(ctx context.Context) ([]ingest.DearerCount, error) {
 
 // storeSeries names the parts of a series for one metric each.
 type storeSeries struct{ *ingest.Series }
+
+// Fetch does nothing: the rows are at hand.
+func (storeSeries) Fetch(context.Context, []stats.Source, func(int) ([]stats.ModelBin, error)) error {
+	return nil
+}
 
 func (s storeSeries) Minutes(metric string, from, to int) stats.Source {
 	return s.Source(metric, s.Series.Minutes(from, to))

@@ -94,6 +94,7 @@ func TestCurrentClickHouse(t *testing.T) {
 				Ask   [][2]string `json:"ask"`
 			}{Setup: []string{
 				"CREATE DATABASE d", "USE d", c.create, strings.NewReplacer("ROWS", "9000", "RECORDS", "8000").Replace(c.insert), placesSQL(plan), "CREATE TABLE repeated (id_hash UInt64) ENGINE = Memory",
+				"CREATE TABLE touched ENGINE = Memory AS SELECT toInt64(0) AS touched_model, toInt64(number) - 50 AS touched_slice, toInt64(500) AS touched_bin FROM numbers(100)",
 			}}
 			work.Ask = append(work.Ask, [2]string{"types", typesAsk + "1 FROM t"})
 			for _, q := range questions {

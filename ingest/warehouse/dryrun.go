@@ -12,7 +12,8 @@ import (
 
 // Questions lists the queries that a report of a window asks, in order and without repetitions, as they are written when
 // every column is filled and no id is there twice. Where a query depends on the answers before it (models, clients, touched
-// bins) it stands with an example. The external tables that travel with it are named places and repeated.
+// bins) it stands with an example. The external tables that travel with it are named places,
+// repeated and touched.
 func (w *Warehouse) Questions(plan experiment.Plan, window ingest.Window, featured []string) []Question {
 	s := &survey{warehouse: w, window: rules.Window(window), known: map[string]int64{}, models: []ingest.Count{{Name: "model", N: 1}}}
 	for _, name := range markedColumns() {
@@ -54,19 +55,15 @@ func (r *Rows) requests(featured []string) []request {
 		}
 	}
 	list = append(list, r.clientsRequest(1))
-	for way := range ways {
-		list = append(list, sample.ratiosRequest(way))
-	}
+	list = append(list, sample.ratiosRequest())
 	one := &counted{lo: []int32{2}, hi: []int32{3}}
 	for _, m := range sample.metrics {
 		if m.Kind != stats.Quantile {
 			continue
 		}
-		for way := range ways {
-			for _, touched := range [][]stats.ModelBin{nil, {{Model: 0, Bin: 2}}} {
-				if q, err := sample.numbersRequest(one, m, way, touched); err == nil {
-					list = append(list, q)
-				}
+		for _, inside := range [][]touch{nil, {{bin: 2}}} {
+			if q, err := sample.numbersRequest(one, m, inside); err == nil {
+				list = append(list, q)
 			}
 		}
 		if value, err := r.quantity(m.Quantity); err == nil {

@@ -21,6 +21,7 @@ type request struct {
 	places  []place
 	step    int64    // of nameStep, microseconds
 	clients []string // of nameClient
+	touched []touch  // what travels as touchedTable
 }
 
 const joinPlaces = "\nGLOBAL ALL INNER JOIN " + placesTable + " ON " + namePlace + " = place_model AND " + nameBucket + " = place_bucket"
@@ -96,6 +97,13 @@ func ask[T any](ctx context.Context, s *survey, r request, read func(scan func(.
 	}
 	if len(s.repeated) > 0 {
 		t, err := s.externalRepeated()
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	if r.touched != nil {
+		t, err := externalTouched(r.touched)
 		if err != nil {
 			return nil, err
 		}

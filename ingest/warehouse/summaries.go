@@ -239,11 +239,8 @@ func (r *Rows) quantity(name string) (string, error) {
 const (
 	nameValue   = "sb_value"
 	nameBin     = "sb_bin"
-	nameClipped = "sb_clipped" // one bin for all values below the place's window of bins, one for all above
+	nameClipped = "sb_clipped" // bins outside of the place's window are counted several at a time
 )
-
-// clipped is nameClipped in SQL. Values up to 0 and infinite ones keep their bins.
-var clipped = fmt.Sprintf("multiIf(%[1]s < 1 OR %[1]s = %[2]d, %[1]s, %[1]s < place_lo, place_lo - 1, %[1]s > place_hi, place_hi + 1, %[1]s)", nameBin, stats.BinInf)
 
 // histogramRequest counts rows by cell and bin.
 func (r *Rows) histogramRequest(quantity, value string) request {
