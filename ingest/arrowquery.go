@@ -15,6 +15,25 @@ import (
 // other; each is valid until read returns. DuckDB keeps the whole result until the end. Hundreds of thousands of rows come
 // many times as fast as through database/sql, which hands over value by value.
 func queryRecords(ctx context.Context, conn *sql.Conn, query string, types []arrow.Type, read func(records)) error {
+	return queryNullable(ctx, conn, query, types, len(types), read)
+}
+
+// fetchRecords is queryRecords of columns that may have NULLs from the one numbered known on, whose records are valid until
+// release is called.
+func fetchRecords(ctx context.Context, conn *sql.Conn, query string, types []arrow.Type, known int) (fetched []records, release func(), err error) {
+	release = func() {
+		for _, r := range fetched {
+			r.Release()
+		}
+	}
+	err = queryNullable(ctx, conn, query, types, known, func(r records) {
+		r.Retain()
+		fetched = append(fetched, r)
+	})
+	return fetched, release, err
+}
+
+func queryNullable(ctx context.Context, conn *sql.Conn, query string, types []arrow.Type, known int, read func(records)) error {
 	return conn.Raw(func(driverConn any) error {
 		arrowConn, err := duckdb.NewArrowFromConn(driverConn.(driver.Conn))
 		if err != nil {
@@ -27,7 +46,7 @@ func queryRecords(ctx context.Context, conn *sql.Conn, query string, types []arr
 		defer reader.Release()
 		for reader.Next() {
 			r := reader.Record()
-			if err := checkTypes(r, types); err != nil {
+			if err := checkTypes(r, types, known); err != nil {
 				return err
 			}
 			read(records{r})
@@ -36,12 +55,12 @@ func queryRecords(ctx context.Context, conn *sql.Conn, query string, types []arr
 	})
 }
 
-func checkTypes(r arrow.Record, types []arrow.Type) error {
+func checkTypes(r arrow.Record, types []arrow.Type, known int) error {
 	if int(r.NumCols()) != len(types) {
 		return fmt.Errorf("%d columns came, not %d", r.NumCols(), len(types))
 	}
 	for i, t := range types {
-		if c := r.Column(i); c.DataType().ID() != t || c.NullN() > 0 {
+		if c := r.Column(i); c.DataType().ID() != t || i < known && c.NullN() > 0 {
 			return fmt.Errorf("column %s comes as %s with %d NULLs", r.ColumnName(i), c.DataType(), c.NullN())
 		}
 	}
@@ -51,10 +70,12 @@ func checkTypes(r arrow.Record, types []arrow.Type) error {
 // records are some rows of a result, by column.
 type records struct{ arrow.Record }
 
-func (r records) uint8s(i int) []uint8   { return r.Column(i).(*array.Uint8).Uint8Values() }
-func (r records) uint16s(i int) []uint16 { return r.Column(i).(*array.Uint16).Uint16Values() }
-func (r records) int32s(i int) []int32   { return r.Column(i).(*array.Int32).Int32Values() }
-func (r records) int64s(i int) []int64   { return r.Column(i).(*array.Int64).Int64Values() }
+func (r records) uint8s(i int) []uint8      { return r.Column(i).(*array.Uint8).Uint8Values() }
+func (r records) uint16s(i int) []uint16    { return r.Column(i).(*array.Uint16).Uint16Values() }
+func (r records) int32s(i int) []int32      { return r.Column(i).(*array.Int32).Int32Values() }
+func (r records) int64s(i int) []int64      { return r.Column(i).(*array.Int64).Int64Values() }
+func (r records) uint64s(i int) []uint64    { return r.Column(i).(*array.Uint64).Uint64Values() }
+func (r records) texts(i int) *array.String { return r.Column(i).(*array.String) }
 
 // fragmentTypes are the types of the columns of a fragment, which come before all others.
 func fragmentTypes() []arrow.Type {

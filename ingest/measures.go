@@ -51,9 +51,6 @@ func quantities() []quantity {
 const measurable = `SELECT load_id, count(streamed) > 0 AS streamed, count(caller_ttft_ms) > 0 AS caller_ttft,
 	count(total_ms) > 0 AS total FROM requests GROUP BY load_id`
 
-// bin numbers the histogram bins of a quantity.
-func bin(value string) string { return rules.DuckDB{}.Bin(value) }
-
 // StatsMetrics returns the metrics of the analysis in report order: the names and units of package experiment
 // with what the sums and quantiles of a Store mean for them.
 func StatsMetrics() []stats.Metric {

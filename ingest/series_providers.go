@@ -42,7 +42,7 @@ func (s *Store) servedByProviders(ctx context.Context, w Window) ([]ProviderSeri
 	}
 	var cost measure
 	for _, m := range measures() {
-		if m.id == "cost_per_1m_tokens" {
+		if m.id == costOfTokens {
 			cost = m
 		}
 	}

@@ -29,13 +29,20 @@ var ErrNewer = errors.New("written by a newer DuckDB")
 // Options of a store. See DefaultOptions.
 type Options struct {
 	Memory   string // most memory that DuckDB may use, such as "1GiB"
-	Threads  int    // of DuckDB; ≤ 0: all processors
+	Threads  int    // of DuckDB, and of what is done with its rows; ≤ 0: all processors
 	ReadOnly bool   // refuse to write; several processes may read one file
 	TempDir  string // where DuckDB spills; "" is beside the file
 }
 
 // DefaultOptions returns a writable store with 1 GiB for DuckDB and all processors.
 func DefaultOptions() Options { return Options{Memory: "1GiB"} }
+
+func (o Options) threads() int {
+	if o.Threads <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return o.Threads
+}
 
 // memoryPattern is what DuckDB takes as a size.
 var memoryPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$`)
@@ -50,8 +57,9 @@ func (o Options) Validate() error {
 
 // Store is a DuckDB file with the tables of switchback. Its methods may be called by several goroutines.
 type Store struct {
-	path string
-	db   *sql.DB
+	path    string
+	db      *sql.DB
+	threads int // at least 1
 
 	loading sync.Mutex // held by a load: one writes at a time
 }
@@ -77,7 +85,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := ensureSchema(ctx, db, o.ReadOnly); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
-	return &Store{path: path, db: db}, nil
+	return &Store{path: path, db: db, threads: o.threads()}, nil
 }
 
 // ErrPath is wrapped by the error of a path that no DuckDB file can be opened at.
@@ -111,12 +119,8 @@ func dataSource(path string, o Options) (string, error) {
 	if err := CheckPath(abs); err != nil {
 		return "", err
 	}
-	threads := o.Threads
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
 	settings := url.Values{
-		"threads": {strconv.Itoa(threads)},
+		"threads": {strconv.Itoa(o.threads())},
 		// Sums are exact in any order, so a load need not keep the order of the rows.
 		"preserve_insertion_order": {"false"},
 		// What is not built in is not fetched: the program needs no network and uses none.

@@ -170,20 +170,30 @@ func (a *analysis) eachModel(ctx context.Context, do func(model int) error) erro
 	return nil
 }
 
-// groupByModel deals items out to their models.
+// groupByModel deals items out to their models. Those that stand in the order of the models stay where they are.
 func groupByModel[T any](items []T, models int, modelOf func(T) int) ([][]T, error) {
 	ends := make([]int, models+1)
+	ordered, last := true, 0
 	for _, item := range items {
 		m := modelOf(item)
 		if m < 0 || m >= models {
 			return nil, fmt.Errorf("model %d: have %d", m, models)
 		}
 		ends[m+1]++
+		ordered = ordered && m >= last
+		last = m
 	}
 	for m := range models {
 		ends[m+1] += ends[m]
 	}
-	all, groups := make([]T, len(items)), make([][]T, models)
+	groups := make([][]T, models)
+	if ordered {
+		for m := range groups {
+			groups[m] = items[ends[m]:ends[m+1]:ends[m+1]]
+		}
+		return groups, nil
+	}
+	all := make([]T, len(items))
 	for m := range groups {
 		groups[m] = all[ends[m]:ends[m]:ends[m+1]]
 	}

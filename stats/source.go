@@ -46,7 +46,8 @@ type Value struct {
 	N      int64
 }
 
-// Source answers the engine's questions about the rows that the analysis keeps. The order of the answers does not matter.
+// Source answers the engine's questions about the rows that the analysis keeps. The order of the answers does not matter
+// (models in their order save time), and whoever asks may change them.
 //
 // Quantities are named by the metric that uses them: Sums is asked with a metric id ("cost_per_1k_requests",
 // "hit_429", …, and "requests" for the number of kept rows), Histogram and Values with a quantity

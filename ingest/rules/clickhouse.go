@@ -92,7 +92,9 @@ func (c ClickHouse) Instant(t time.Time) string { return c.Number(t.UnixMicro())
 // binsPerOctave divides the values between a power of two and the next.
 const binsPerOctave = 32
 
-// Bin implements Dialect with whole numbers only, for shards may run on processors whose logarithms differ in the last
+// Bin numbers the histogram bin of a whole number: stats.BinZero for values up to 0, stats.BinInf for stats.Inf, and else a
+// number from 0 on. Equal values share a bin and a larger one never has a smaller bin, which is all that exact quantiles ask
+// of it. It counts with whole numbers only, for shards may run on processors whose logarithms differ in the last
 // digit. Bins start at 1, so that there is a number below them that is not stats.BinZero.
 func (c ClickHouse) Bin(value string) string {
 	low := "roundToExp2(greatest(ifNull(" + value + ", 1), 1))" // the logarithm is taken of every row, also of those that have a bin already

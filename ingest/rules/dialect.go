@@ -27,8 +27,4 @@ type Dialect interface {
 	Number(n int64) string
 	// Instant is an instant to compare Column("ts") with.
 	Instant(t time.Time) string
-	// Bin numbers the histogram bin of a whole number: stats.BinZero for values up to 0, stats.BinInf for stats.Inf, and
-	// else a number from 0 on. Equal values share a bin and a larger one never has a smaller bin, which is all that exact
-	// quantiles ask of it.
-	Bin(value string) string
 }

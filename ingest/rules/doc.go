@@ -6,7 +6,7 @@
 //
 //   - Window.Kept: which rows count at all;
 //   - Measures: the two sums that a metric is a ratio of;
-//   - Quantities: the values that quantiles are taken of, and Dialect.Bin, the histogram that finds them;
+//   - Quantities: the values that quantiles are taken of;
 //   - MixClass: what requests a metric is standardised over.
 //
 // All sums and values are whole numbers (rows, tokens, microseconds, nano-dollars, thousandths of a token per second),

@@ -1,12 +1,9 @@
 package rules
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"switchback/stats"
 )
 
 // DuckDB writes for DuckDB, over rows r of `requests` and, for LogHas, rows m with one row of flags for each load.
@@ -62,9 +59,3 @@ const sqlInstant = "2006-01-02 15:04:05.999999"
 
 // Instant implements Dialect.
 func (DuckDB) Instant(t time.Time) string { return "TIMESTAMP '" + t.UTC().Format(sqlInstant) + "'" }
-
-// Bin implements Dialect, with 64 bins to a factor of e.
-func (DuckDB) Bin(value string) string {
-	return fmt.Sprintf("CASE WHEN %[1]s <= 0 THEN %[2]d WHEN %[1]s = %[3]d THEN %[4]d ELSE CAST(floor(ln(%[1]s) * 64) AS INTEGER) END",
-		value, stats.BinZero, stats.Inf, stats.BinInf)
-}
