@@ -27,15 +27,70 @@ type blockCounts struct {
 	rows, burnIn, cacheHits, straddling, labelled, mismatches int64
 	kept, pinnedEarlier, pinnedOther, odd, straddlingKept     int64
 	withoutTotal, cancelled, errors, noModel                  int64
-	statuses                                                  []int64 // of kept rows, by statusNames
-	quality                                                   []int64 // of kept rows, by ingest.QualityBits
-	known                                                     []int64 // of kept rows, by column of the table
+	statuses                                                  map[string]int64 // of kept rows
+	quality                                                   []int64          // of kept rows, by ingest.QualityBits
+	known                                                     []int64          // of kept rows, by countedColumns
 }
 
-// statusNames are the values that a status can have; the last stands for an unknown one.
-func statusNames() []string {
-	return []string{
-		experiment.StatusCancelled, experiment.StatusError, experiment.StatusErrorMidstream, experiment.StatusOK, experiment.StatusGatewayCache, "unknown",
+// alike are the rows of one block that are counted in the same places.
+type alike struct {
+	block, inBurnIn, kept                                             int64
+	status                                                            string // "unknown" for none
+	bits                                                              int64  // of quality, under the schedule
+	rows, labelled, pinnedEarlier, pinnedOther, withoutTotal, noModel int64
+	known                                                             []int64 // by countedColumns
+}
+
+func newBlockCounts(columns int) blockCounts {
+	return blockCounts{statuses: map[string]int64{}, quality: make([]int64, len(ingest.QualityBits())), known: make([]int64, columns)}
+}
+
+// add counts rows.
+func (n *blockCounts) add(g alike) {
+	n.rows += g.rows
+	n.labelled += g.labelled
+	if g.bits&experiment.QualityStraddlesBlock != 0 {
+		n.straddling += g.rows
+	}
+	if g.bits&experiment.QualityLabelMismatch != 0 {
+		n.mismatches += g.rows
+	}
+	switch {
+	case g.inBurnIn != 0:
+		n.burnIn += g.rows
+	case g.status == experiment.StatusGatewayCache:
+		n.cacheHits += g.rows
+	}
+	if g.kept == 0 {
+		return
+	}
+	n.kept += g.rows
+	n.pinnedEarlier += g.pinnedEarlier
+	n.pinnedOther += g.pinnedOther
+	n.noModel += g.noModel
+	n.statuses[g.status] += g.rows
+	switch g.status {
+	case experiment.StatusError, experiment.StatusErrorMidstream:
+		n.errors += g.rows
+	case experiment.StatusCancelled:
+		n.cancelled += g.rows
+	case "unknown":
+	default:
+		n.withoutTotal += g.withoutTotal
+	}
+	if g.bits != 0 {
+		n.odd += g.rows
+	}
+	if g.bits&experiment.QualityStraddlesBlock != 0 {
+		n.straddlingKept += g.rows
+	}
+	for i, b := range ingest.QualityBits() {
+		if g.bits&b.Bit != 0 {
+			n.quality[i] += g.rows
+		}
+	}
+	for i, known := range g.known {
+		n.known[i] += known
 	}
 }
 
@@ -73,63 +128,21 @@ func (w *Warehouse) Rows(ctx context.Context, plan experiment.Plan, window inges
 	return r, nil
 }
 
-// targets lists where the counts of a block go, in the order of censusRequest.
-func (n *blockCounts) targets() []any {
-	list := []*int64{
-		&n.rows, &n.burnIn, &n.cacheHits, &n.straddling, &n.labelled, &n.mismatches, &n.kept, &n.pinnedEarlier, &n.pinnedOther,
-		&n.straddlingKept, &n.withoutTotal, &n.cancelled, &n.errors, &n.noModel,
-	}
-	var out []any
-	for _, p := range list {
-		out = append(out, p)
-	}
-	for _, counts := range [][]int64{n.statuses, n.known} {
-		for i := range counts {
-			out = append(out, &counts[i])
-		}
-	}
-	return out
-}
-
-func newBlockCounts(columns int) blockCounts {
-	return blockCounts{statuses: make([]int64, len(statusNames())), quality: make([]int64, len(ingest.QualityBits())), known: make([]int64, columns)}
-}
-
 // censusRequest asks for everything that is counted by block.
 func (r *Rows) censusRequest() request {
 	d, c := r.dialect(), rules.ClickHouseName
+	count := func(condition string) string { return number(d.Count("", condition)) }
 	// The window and the block are conditions of every query here, so that the rest of the rule is left.
-	kept := "(NOT " + d.Column("in_burn_in") + " AND " + rules.NoCacheHit(d) + ")"
-	count := func(conditions ...string) string { return number(d.Count("", strings.Join(conditions, " AND "))) }
-	selects := []string{
-		"toInt64(" + nameBlock + ")", number(d.Count("", "")), count(c("in_burn_in")),
-		count("NOT "+c("in_burn_in"), c("status")+" = '"+experiment.StatusGatewayCache+"'"),
-		count(nameStraddles), count(c("arm") + " IS NOT NULL"), count(nameMismatch),
-		count(kept), count(kept, c("pinned_from_block")+" <> "+c("block_id")), count(kept, r.pinnedInOtherArm()),
-		count(kept, nameStraddles),
-		count(kept, c("total_ms")+" IS NULL", c("status")+" IS NOT NULL", c("status")+" NOT IN ('error', 'error_midstream', 'cancelled')"),
-		count(kept, c("status")+" = 'cancelled'"), count(kept, rules.Failed(d)), count(kept, c(columnModel)+" IS NULL"),
+	keys := []string{
+		"toInt64(" + nameBlock + ")", number(d.Column("in_burn_in")), number("NOT " + d.Column("in_burn_in") + " AND " + rules.NoCacheHit(d)),
+		"ifNull(" + c("status") + ", 'unknown')", number(nameBits),
 	}
-	for _, name := range statusNames() {
-		if name == "unknown" {
-			selects = append(selects, count(kept, c("status")+" IS NULL"))
-		} else {
-			selects = append(selects, count(kept, c("status")+" = '"+name+"'"))
-		}
-	}
+	selects := append(slices.Clone(keys), number("count()"), number("count("+c("arm")+")"),
+		count(c("pinned_from_block")+" <> "+c("block_id")), count(r.pinnedInOtherArm()), count(c("total_ms")+" IS NULL"), count(c(columnModel)+" IS NULL"))
 	for _, name := range r.countedColumns() {
-		selects = append(selects, count(kept, c(name)+" IS NOT NULL"))
+		selects = append(selects, number("count("+c(name)+")"))
 	}
-	return request{name: "rows by block", selects: selects, groupBy: []string{nameBlock}, places: r.layout.places()}
-}
-
-// qualityRequest asks for the quality bits of kept rows that have some. They are a query of their own since each is made from
-// many columns, and every count of one would repeat the whole expression.
-func (r *Rows) qualityRequest() request {
-	return request{
-		name: "quality bits by block", selects: []string{"toInt64(" + nameBlock + ")", number(nameBits), number("count()")},
-		where: append(r.keptRows(), nameBits+" <> 0"), groupBy: []string{nameBlock, nameBits}, places: r.layout.places(),
-	}
+	return request{name: "rows by block", selects: selects, groupBy: keys, places: r.layout.places()}
 }
 
 // countedColumns are the columns of the table, as ingest.Known names them.
@@ -156,13 +169,15 @@ func (r *Rows) pinnedInOtherArm() string {
 
 func (r *Rows) count(ctx context.Context) error {
 	columns := len(r.countedColumns())
-	type row struct {
-		block int64
-		blockCounts
-	}
-	found, err := ask(ctx, r.survey, r.censusRequest(), func(scan func(...any) error) (row, error) {
-		f := row{blockCounts: newBlockCounts(columns)}
-		return f, scan(append([]any{&f.block}, f.targets()...)...)
+	found, err := ask(ctx, r.survey, r.censusRequest(), func(scan func(...any) error) (alike, error) {
+		g := alike{known: make([]int64, columns)}
+		targets := []any{
+			&g.block, &g.inBurnIn, &g.kept, &g.status, &g.bits, &g.rows, &g.labelled, &g.pinnedEarlier, &g.pinnedOther, &g.withoutTotal, &g.noModel,
+		}
+		for i := range g.known {
+			targets = append(targets, &g.known[i])
+		}
+		return g, scan(targets...)
 	})
 	if err != nil {
 		return err
@@ -170,23 +185,10 @@ func (r *Rows) count(ctx context.Context) error {
 	for i := range r.blocks {
 		r.blocks[i] = newBlockCounts(columns)
 	}
-	for _, f := range found {
-		sum := r.blocks[f.block].targets()
-		for i, from := range f.targets() {
-			*sum[i].(*int64) += *from.(*int64)
-		}
+	for _, g := range found {
+		r.blocks[g.block].add(g)
 	}
-	type odd struct{ block, bits, n int64 }
-	quality, err := ask(ctx, r.survey, r.qualityRequest(), func(scan func(...any) error) (o odd, err error) { return o, scan(&o.block, &o.bits, &o.n) })
-	for _, o := range quality {
-		r.blocks[o.block].odd += o.n
-		for i, b := range ingest.QualityBits() {
-			if o.bits&b.Bit != 0 {
-				r.blocks[o.block].quality[i] += o.n
-			}
-		}
-	}
-	return err
+	return nil
 }
 
 // Report says what the schedule does to the rows of the window.
@@ -224,16 +226,22 @@ func (r *Rows) Health() ingest.Health {
 		stamp := func(micros int64) string { return time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05Z") }
 		h.FirstSeen, h.LastSeen = stamp(r.first), stamp(r.last)
 	}
-	all := newBlockCounts(len(r.countedColumns()))
+	statuses, quality, known := map[string]int64{}, make([]int64, len(ingest.QualityBits())), make([]int64, len(r.countedColumns()))
 	byArm := map[string]*ingest.ArmHealth{}
 	for i, b := range r.layout.columns.Plan().Blocks {
 		n := r.blocks[i]
 		if n.rows == 0 {
 			continue
 		}
-		sum := all.targets()
-		for k, from := range n.targets() {
-			*sum[k].(*int64) += *from.(*int64)
+		h.Kept += n.kept
+		for status, rows := range n.statuses {
+			statuses[status] += rows
+		}
+		for k, rows := range n.quality {
+			quality[k] += rows
+		}
+		for k, rows := range n.known {
+			known[k] += rows
 		}
 		a := byArm[b.Arm]
 		if a == nil {
@@ -252,30 +260,22 @@ func (r *Rows) Health() ingest.Health {
 		a.Errors += n.errors
 		a.UnknownModel += n.noModel
 	}
-	for _, n := range r.blocks {
-		for i := range n.quality {
-			all.quality[i] += n.quality[i]
-		}
-	}
-	h.Kept = all.kept
 	for _, arm := range []string{r.plan.Arms.Control, r.plan.Arms.Treatment} {
 		if a := byArm[arm]; a != nil {
 			h.Arms = append(h.Arms, *a)
 		}
 	}
-	for i, name := range statusNames() {
-		if all.statuses[i] > 0 {
-			h.Statuses = append(h.Statuses, ingest.Count{Name: name, N: all.statuses[i]})
-		}
+	for status, rows := range statuses {
+		h.Statuses = append(h.Statuses, ingest.Count{Name: status, N: rows})
 	}
 	slices.SortFunc(h.Statuses, func(a, b ingest.Count) int { return strings.Compare(a.Name, b.Name) })
 	for i, b := range ingest.QualityBits() {
-		if all.quality[i] > 0 {
-			h.Quality = append(h.Quality, ingest.Count{Name: b.Name, N: all.quality[i]})
+		if quality[i] > 0 {
+			h.Quality = append(h.Quality, ingest.Count{Name: b.Name, N: quality[i]})
 		}
 	}
 	for i, name := range r.countedColumns() {
-		h.Columns = append(h.Columns, ingest.Known{Column: name, Known: all.known[i], Rows: h.Kept})
+		h.Columns = append(h.Columns, ingest.Known{Column: name, Known: known[i], Rows: h.Kept})
 	}
 	return h
 }

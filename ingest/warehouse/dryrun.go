@@ -44,7 +44,7 @@ func (w *Warehouse) Questions(plan experiment.Plan, window ingest.Window, featur
 // requests lists the requests of a report, each once.
 func (r *Rows) requests(featured []string) []request {
 	bins := "(0, 1)"
-	list := []request{r.censusRequest(), r.qualityRequest(), r.sumsRequest(), r.mixRequest(), r.switchesRequest(0, 1)}
+	list := []request{r.censusRequest(), r.sumsRequest(), r.mixRequest(), r.switchesRequest(0, 1)}
 	for _, q := range rules.Quantities(r.dialect()) {
 		list = append(list, r.histogramRequest(q.Name, q.Value), r.valuesRequest(q.Name, q.Value, bins))
 	}
@@ -61,10 +61,11 @@ func (r *Rows) requests(featured []string) []request {
 		if m.Kind != stats.Quantile {
 			continue
 		}
-		for _, inside := range [][]touch{nil, {{bin: 2}}} {
-			if q, err := sample.numbersRequest(one, m, inside); err == nil {
-				list = append(list, q)
-			}
+		if q, err := sample.histogramRequest(one, m); err == nil {
+			list = append(list, q)
+		}
+		if q, err := sample.valuesRequest(one, m, []touch{{bin: 2}}); err == nil {
+			list = append(list, q)
 		}
 		if value, err := r.quantity(m.Quantity); err == nil {
 			list = append(list, r.byGroupRequest(m.ID+" by block, values inside the touched bins", blockGroup, inCells(value), map[string]int64{"0": 2}))

@@ -23,7 +23,8 @@ const (
 	nameTime      = "sb_ts_us"     // never unknown where nameValid holds
 	nameStep      = "sb_step"      // since the block's start
 	nameClient    = "sb_client"    // singled out, from 1; 0 for any other
-	nameSlice     = "sb_slice"     // of fragment: a kept row has two
+	nameOrigin    = "sb_origin"    // of a kept row, as a fragment names it; 0 of another
+	nameSlice     = "sb_slice"     // nameStep, and nameOrigin once more for a kept row
 	nameCell      = "place_cell"   // −1 in a lone block and without a model
 	nameBlock     = "place_block"  // index in the plan
 	nameStraddles = "sb_straddles" // still running when its block ended
@@ -203,7 +204,8 @@ func derived(b bucketing, step int64, clients []string) []definition {
 		{nameStep, fmt.Sprintf("toInt64(intDiv(%s - place_starts, %d))", nameTime, max(1, step))},
 		{nameClient, client},
 		{nameBorn, "toInt64(" + rules.Born(rules.ClickHouse{}) + ")"},
-		{nameSlice, fmt.Sprintf("arrayJoin(if(ifNull(%[1]s, 1), [%[2]s], [%[2]s, toInt64(-1 - 2 * %[3]s - ifNull(%[4]s, 0))]))", c("in_burn_in"), nameStep, nameClient, nameBorn)},
+		{nameOrigin, fmt.Sprintf("toInt64(if(ifNull(%s, 1), 0, -1 - 2 * %s - ifNull(%s, 0)))", c("in_burn_in"), nameClient, nameBorn)},
+		{nameSlice, fmt.Sprintf("arrayJoin(if(%[1]s = 0, [%[2]s], [%[2]s, %[1]s]))", nameOrigin, nameStep)},
 		{nameStraddles, "ifNull(" + nameTime + " + " + c("total_ms") + " > place_ends, 0)"},
 		{nameMismatch, "ifNull(" + c("arm") + " <> place_arm, 0)"},
 		{nameBits, fmt.Sprintf("bitOr(bitAnd(%s, toInt64(%d)), toInt64(%d * %s + %d * %s))", c("quality"), math.MaxInt64&^(experiment.QualityLabelMismatch|experiment.QualityStraddlesBlock),

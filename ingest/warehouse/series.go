@@ -31,7 +31,7 @@ type Series struct {
 
 // fragment is what tells which parts a row belongs to. A kept row belongs to two: by its time and by its origin.
 type fragment struct {
-	cell  int64
+	cell int64
 	// By time: the step since the block's start. By origin, in one number below 0: −1 − 2·client − born, where client is the
 	// index into Series.clients plus 1, or 0 for any other, and born is 1 where no earlier block chose the endpoint.
 	slice int64

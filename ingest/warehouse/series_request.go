@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
@@ -21,39 +22,54 @@ func (r *Rows) clientsRequest(n int) request {
 	}
 }
 
-// request begins a request by fragment: every row counts by its time, and a kept one once more by its origin.
+// request begins a request about fragments.
 func (s *Series) request(name string) request {
 	return request{
-		name: name, selects: []string{"toInt64(" + nameCell + ")", nameSlice}, where: []string{nameCell + " >= 0", rules.NoCacheHit(s.rows.dialect())},
-		groupBy: []string{nameCell, nameSlice}, places: s.rows.layout.places(), step: int64(s.step) * time.Minute.Microseconds(), clients: s.clients,
+		name: name, selects: []string{"toInt64(" + nameCell + ")"}, where: []string{nameCell + " >= 0", rules.NoCacheHit(s.rows.dialect())},
+		groupBy: []string{nameCell}, places: s.rows.layout.places(), step: int64(s.step) * time.Minute.Microseconds(), clients: s.clients,
 	}
 }
 
+// ratiosRequest counts every row by its time, and a kept one once more by its origin.
 func (s *Series) ratiosRequest() request {
 	r := s.request("sums by cell, minutes since the switch, and client")
-	r.selects = append(r.selects, number("count()"))
+	r.selects, r.groupBy = append(r.selects, nameSlice, number("count()")), append(r.groupBy, nameSlice)
 	for _, m := range s.ratioMetrics() {
 		r.selects = append(r.selects, number(m.Y), number(m.N))
 	}
 	return r
 }
 
-// numbersRequest counts rows by fragment and clipped bin, or by fragment and value inside the touched ones.
-func (s *Series) numbersRequest(c *counted, m rules.Measure, inside []touch) (request, error) {
-	value, err := s.rows.quantity(m.Quantity)
-	if err != nil {
-		return request{}, err
+const byFragment = " by minutes since the switch and client"
+
+// histogramRequest counts rows by clipped bin and fragment. The fragments stand last: what is worked out before them is
+// worked out once for a row.
+func (s *Series) histogramRequest(c *counted, m rules.Measure) (request, error) {
+	r, err := s.numbersRequest("histogram of "+m.ID+byFragment, c, m)
+	r.selects, r.groupBy = append(r.selects, number(nameClipped), nameSlice, number("count()")), append(r.groupBy, nameClipped, nameSlice)
+	return r, err
+}
+
+// valuesRequest counts rows by value, time and origin, of the slices and bins that are touched.
+func (s *Series) valuesRequest(c *counted, m rules.Measure, inside []touch) (request, error) {
+	r, err := s.numbersRequest("values of "+m.ID+byFragment+" inside the touched bins", c, m)
+	r.touched = inside
+	var either []string
+	for _, slice := range []string{nameStep, nameOrigin} {
+		either = append(either, fmt.Sprintf("(toInt64(intDiv(%s, %d)), %s, %s) GLOBAL IN %s", nameCell, s.rows.layout.width(), slice, number(nameClipped), touchedTable))
 	}
-	r, key := s.request("histogram of "+m.ID+" by minutes since the switch and client"), nameClipped
-	r.value = value
+	r.where = append(r.where, "("+strings.Join(either, " OR ")+")")
+	r.selects, r.groupBy = append(r.selects, nameStep, nameOrigin, number(nameValue), number("count()")), append(r.groupBy, nameStep, nameOrigin, nameValue)
+	return r, err
+}
+
+// numbersRequest begins a request about the quantity of a metric.
+func (s *Series) numbersRequest(name string, c *counted, m rules.Measure) (r request, err error) {
+	r = s.request(name)
+	if r.value, err = s.rows.quantity(m.Quantity); err != nil {
+		return r, err
+	}
 	r.where = append(r.where, nameValue+" IS NOT NULL")
-	if inside != nil {
-		r.name, key = "values of "+m.ID+" by minutes since the switch and client inside the touched bins", nameValue
-		r.touched = inside
-		r.where = append(r.where, fmt.Sprintf("(toInt64(intDiv(%s, %d)), %s, %s) GLOBAL IN %s",
-			nameCell, s.rows.layout.width(), nameSlice, number(nameClipped), touchedTable))
-	}
-	r.selects, r.groupBy = append(r.selects, number(key), number("count()")), append(r.groupBy, key)
 	for i := range r.places {
 		if cell := r.places[i].cell; cell >= 0 {
 			model, _ := s.rows.layout.place(int(cell))

@@ -146,7 +146,14 @@ func (p *partSource) counts(ctx context.Context, quantity string) (*counted, rul
 	if c.lo, c.hi, err = s.windows(ctx, m); err != nil {
 		return nil, m, err
 	}
-	if c.bins, err = s.askNumbers(ctx, c, m, nil); err != nil {
+	r, err := s.histogramRequest(c, m)
+	if err != nil {
+		return nil, m, err
+	}
+	c.bins, err = ask(ctx, s.rows.survey, r, func(scan func(...any) error) (n numbered, err error) {
+		return n, scan(&n.cell, &n.number, &n.slice, &n.n)
+	})
+	if err != nil {
 		return nil, m, err
 	}
 	slices.SortFunc(c.bins, func(a, b numbered) int { return cmp.Or(cmp.Compare(a.cell, b.cell), cmp.Compare(a.number, b.number)) })
@@ -197,16 +204,24 @@ func (s *Series) Fetch(ctx context.Context, parts []stats.Source, touched func(p
 
 // fetch asks for the values of what is wanted and not there yet.
 func (s *Series) fetch(ctx context.Context, c *counted, m rules.Measure, wanted map[touch]bool) error {
-	var missing []touch
-	for _, t := range sortedTouches(wanted) {
+	asked := map[touch]bool{}
+	for t := range wanted {
 		if _, ok := c.values[t]; !ok {
-			missing = append(missing, t)
+			asked[t] = true
 		}
 	}
+	missing := sortedTouches(asked)
 	if len(missing) == 0 {
 		return nil
 	}
-	found, err := s.askNumbers(ctx, c, m, missing)
+	r, err := s.valuesRequest(c, m, missing)
+	if err != nil {
+		return err
+	}
+	type row struct{ cell, step, origin, number, n int64 }
+	found, err := ask(ctx, s.rows.survey, r, func(scan func(...any) error) (v row, err error) {
+		return v, scan(&v.cell, &v.step, &v.origin, &v.number, &v.n)
+	})
 	if err != nil {
 		return err
 	}
@@ -216,8 +231,13 @@ func (s *Series) fetch(ctx context.Context, c *counted, m rules.Measure, wanted 
 	d := s.rows.dialect()
 	for _, v := range found {
 		model, _ := s.rows.layout.place(int(v.cell))
-		at := touch{model, v.slice, int64(clip(d.BinOf(v.number), c.lo[model], c.hi[model]))}
-		c.values[at] = append(c.values[at], v)
+		bin := int64(clip(d.BinOf(v.number), c.lo[model], c.hi[model]))
+		for i, slice := range [2]int64{v.step, v.origin} { // the row is here for one of them, or both
+			at := touch{model, slice, bin}
+			if asked[at] && (i == 0 || slice < 0) {
+				c.values[at] = append(c.values[at], numbered{fragment{v.cell, slice}, v.number, v.n})
+			}
+		}
 	}
 	return nil
 }
@@ -231,16 +251,6 @@ func sortedTouches(of map[touch]bool) []touch {
 		return cmp.Or(cmp.Compare(a.model, b.model), cmp.Compare(a.slice, b.slice), cmp.Compare(a.bin, b.bin))
 	})
 	return list
-}
-
-func (s *Series) askNumbers(ctx context.Context, c *counted, m rules.Measure, inside []touch) ([]numbered, error) {
-	r, err := s.numbersRequest(c, m, inside)
-	if err != nil {
-		return nil, err
-	}
-	return ask(ctx, s.rows.survey, r, func(scan func(...any) error) (n numbered, err error) {
-		return n, scan(&n.cell, &n.slice, &n.number, &n.n)
-	})
 }
 
 // windows takes, for each model, the bins between two quantiles around the wanted one, from the arm where they lie farther

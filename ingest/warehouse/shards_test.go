@@ -92,7 +92,7 @@ func TestProgressOfQuestions(t *testing.T) {
 	if r := furthest["rows by model"]; r.Rows != 3000 || r.Of < r.Rows { // a server tells of whole granules that it is about to read
 		t.Errorf("%+v, want 3000 rows", r)
 	}
-	if last != (warehouse.Reading{}) || len(furthest) < 4 {
+	if last != (warehouse.Reading{}) || len(furthest) < 3 {
 		t.Errorf("the last word is %+v, questions: %v", last, furthest)
 	}
 }
