@@ -97,9 +97,15 @@ const binsPerOctave = 32
 // of it. It counts with whole numbers only, for shards may run on processors whose logarithms differ in the last
 // digit. Bins start at 1, so that there is a number below them that is not stats.BinZero.
 func (c ClickHouse) Bin(value string) string {
-	low := "roundToExp2(greatest(ifNull(" + value + ", 1), 1))" // the logarithm is taken of every row, also of those that have a bin already
-	return fmt.Sprintf("multiIf(%[1]s <= 0, %[2]d, %[1]s = %[3]s, %[4]d, 1 + %[5]d * toInt32(round(log2(%[6]s))) + toInt32(%[7]s))",
-		value, stats.BinZero, c.Number(stats.Inf), stats.BinInf, binsPerOctave, low, c.Divide(fmt.Sprintf("%d * (%s - %s)", binsPerOctave, value, low), low))
+	const low = "roundToExp2(greatest(ifNull(v, 1), 1))" // the logarithm is taken of every row, also of those that have a bin already
+	return Let([]string{"v"}, []string{value}, fmt.Sprintf("multiIf(v <= 0, %[1]d, v = %[2]s, %[3]d, 1 + %[4]d * toInt32(round(log2(%[5]s))) + toInt32(%[6]s))",
+		stats.BinZero, c.Number(stats.Inf), stats.BinInf, binsPerOctave, low, c.Divide(fmt.Sprintf("%d * (v - %s)", binsPerOctave, low), low)))
+}
+
+// Let is an expression in ClickHouse's SQL of names that stand for values, each of which is written once: a server needs
+// longer to read a query whose values stand in every place than to answer it. Columns are known to an expression by name only.
+func Let(names, values []string, expression string) string {
+	return "arrayElement(arrayMap((" + strings.Join(names, ", ") + ") -> " + expression + ", [" + strings.Join(values, "], [") + "]), 1)"
 }
 
 // BinOf is Bin of a value.

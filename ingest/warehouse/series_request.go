@@ -106,8 +106,8 @@ func externalTouched(touched []touch) (*ext.Table, error) {
 const coarse = 8
 
 // clipped is nameClipped in SQL. Values up to 0 and infinite ones keep their bins.
-var clipped = fmt.Sprintf("multiIf(%[1]s < 1 OR %[1]s = %[2]d, %[1]s, %[1]s < place_lo, greatest(1, intDiv(%[1]s, %[3]d) * %[3]d), "+
-	"%[1]s > place_hi, intDiv(%[1]s, %[3]d) * %[3]d + %[4]d, %[1]s)", nameBin, stats.BinInf, coarse, coarse-1)
+var clipped = rules.Let([]string{"b", "lo", "hi"}, []string{nameBin, "place_lo", "place_hi"},
+	fmt.Sprintf("multiIf(b < 1 OR b = %[1]d, b, b < lo, greatest(1, intDiv(b, %[2]d) * %[2]d), b > hi, intDiv(b, %[2]d) * %[2]d + %[3]d, b)", stats.BinInf, coarse, coarse-1))
 
 // clip is nameClipped of a bin. A larger bin never has a smaller one, and none outside of the window has one inside.
 func clip(bin, lo, hi int32) int32 {
