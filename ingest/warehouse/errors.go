@@ -10,6 +10,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -62,6 +64,8 @@ const (
 	codeUnknownUser      = 192
 	codeWrongPassword    = 193
 	codeRequiredPassword = 194
+	codeReadAfterEnd     = 32
+	codeCannotReadAll    = 33
 	codeSocketTimeout    = 209
 	codeNetwork          = 210
 	codeMemory           = 241
@@ -109,8 +113,9 @@ func explain(question string, err error) error {
 		e.Hint = "the user's profile limits how many rows a query reads (max_rows_to_read)"
 	case codeMemory, codeTooManyBytes:
 		e.Hint = "raise logs.max_memory"
-	case codeNetwork, codeSocketTimeout, codeNoReplica:
+	case codeNetwork, codeSocketTimeout, codeNoReplica, codeReadAfterEnd, codeCannotReadAll:
 		e.lost, e.Hint = true, "a part of the cluster does not answer; nothing was written"
+		e.Cause = fmt.Sprintf("%s (code %d)", strings.Join(append([]string{oneLine(server.Message)}, unreached(server.Message)...), ": "), server.Code)
 	}
 	return e
 }
@@ -140,6 +145,20 @@ func isLost(err error) bool {
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrDeadlineExceeded) ||
 		errors.Is(err, clickhouse.ErrAcquireConnTimeout)
+}
+
+var broken = regexp.MustCompile(`NetException: ([^\n]*?\((?:peer: )?[^()\s]+:\d+[^()]*\))`)
+
+// unreached lists which servers the one that was asked did not reach, and why, as its log of tries tells; each once.
+func unreached(message string) []string {
+	_, tries, _ := strings.Cut(message, " Log:")
+	var list []string
+	for _, m := range broken.FindAllStringSubmatch(tries, -1) {
+		if !slices.Contains(list, m[1]) {
+			list = append(list, m[1])
+		}
+	}
+	return list
 }
 
 // oneLine cuts the server's stack trace and version off.

@@ -185,6 +185,21 @@ func (s *Shards) Stop(tb testing.TB, i int) {
 	server.Wait() //nolint:errcheck // it was killed
 }
 
+// Break ends a shard while it is at work: it does nothing more from now on, and is gone a moment later, when whoever asked it
+// waits for its answer. gone is closed then.
+func (s *Shards) Break(tb testing.TB, i int) (gone chan struct{}) {
+	tb.Helper()
+	gone = make(chan struct{})
+	if err := s.servers[i].Process.Signal(syscall.SIGSTOP); err != nil {
+		tb.Error(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() {
+		s.Stop(tb, i)
+		close(gone)
+	})
+	return gone
+}
+
 // Exec runs a statement on a shard.
 func (s *Shards) Exec(tb testing.TB, i int, sql string) {
 	tb.Helper()
