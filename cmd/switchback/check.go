@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -39,22 +40,42 @@ func (c *config) check(names known, overridden map[string]string) error {
 	if len(p.found) == 0 {
 		return nil
 	}
-	return &ExitError{Code: exitUsage, Err: p.found}
+	return &ExitError{Code: exitUsage, Err: p.inOrder()}
 }
 
 // problems collects what is wrong with a configuration.
 type problems struct {
 	file       origin
 	overridden map[string]string // key → the flag or environment variable that set it
-	found      manyErrors
+	found      []problem
 }
 
+// problem is one thing that is wrong. Its line is that of the file, 0 for a flag or the environment.
+type problem struct {
+	line int
+	err  error
+}
+
+// notThere is the line of a key that the file does not have.
+const notThere = math.MaxInt
+
 func (p *problems) add(key, hint, format string, args ...any) {
-	place := p.overridden[key]
+	place, line := p.overridden[key], 0
 	if place == "" {
-		place = p.file.place(key) + ": " + key
+		place, line = p.file.place(key)+": "+key, cmp.Or(lineOf(p.file.text, key), notThere)
 	}
-	p.found = append(p.found, usageError(hint, "%s: %s", place, fmt.Sprintf(format, args...)))
+	p.found = append(p.found, problem{line, usageError(hint, "%s: %s", place, fmt.Sprintf(format, args...))})
+}
+
+// inOrder tells what stands there and is wrong from top to bottom, as one would mend it, and then what is missing: a key may be
+// missing only because of what is wrong.
+func (p *problems) inOrder() manyErrors {
+	slices.SortStableFunc(p.found, func(a, b problem) int { return cmp.Compare(a.line, b.line) })
+	var errs manyErrors
+	for _, f := range p.found {
+		errs = append(errs, f.err)
+	}
+	return errs
 }
 
 // oneOf adds a problem unless value is one of the allowed words.

@@ -161,6 +161,10 @@ func TestConfigProblems(t *testing.T) {
 		{"confidence as a percentage", simulated + "[analysis]\nconfidence = 95.0\n", nil, nil, []string{"analysis.confidence: 95 is not in [0.5, 1)"}},
 		{"several at once", simulated + "threads = -1\n[design]\ndays = 0\norder = \"random\"\n[analysis]\nreplicates = 0\n", nil, nil,
 			[]string{"threads: is -1", "design.days: 0 is not in", "design.order: \"random\" is not one of", "analysis.replicates: 0 is not in"}},
+		{"a warehouse, wrong before missing", "[logs]\nwarehouse = \"http://ch.example/logs\"\nts_unit = \"h\"\n", nil, nil, []string{
+			`experiment.toml:2: logs.warehouse: scheme "http": must be clickhouse://`, `experiment.toml:3: logs.ts_unit: unknown value "h"`,
+			"schema_version: is 0", "name: is missing", "arms.control: is missing", "logs.table: is missing", "logs.columns: column request_id: needs an expression",
+		}},
 		{"logs without files", strings.Replace(onLogs, `"logs/*.jsonl.gz"`, "", 1), nil, nil, []string{"logs.files: names no file"}},
 		{"logs beside a market", onLogs + "[market]\nscenario = \"open-models\"\n", nil, nil, []string{"market: stands beside [logs]"}},
 		{"logs without arms", strings.Replace(onLogs, "treatment = \"new\"\n", "", 1), nil, nil, []string{"arms.treatment: is missing"}},
