@@ -12,8 +12,9 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
-// recordRows is the number of rows of one Arrow record. Indices of its dictionaries fit 16 bits.
-const recordRows = 16 << 10
+// recordRows is the number of rows of one Arrow record: those of a row group of DuckDB, which then writes every record as it
+// comes instead of putting pieces together.
+const recordRows = 120 << 10
 
 // decimalLimit bounds what DECIMAL(18, …) holds, in its smallest unit.
 const decimalLimit = 1_000_000_000_000_000_000
@@ -21,7 +22,7 @@ const decimalLimit = 1_000_000_000_000_000_000
 func (k columnKind) arrowType() arrow.DataType {
 	switch k {
 	case kindDict:
-		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.BinaryTypes.String}
+		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.String}
 	case kindBool:
 		return arrow.FixedWidthTypes.Boolean
 	case kindInt:
@@ -103,12 +104,13 @@ type columnBuilder[Row any] struct {
 	valid *memory.Buffer // one bit a row
 	fixed *memory.Buffer // values, or offsets of text, or indices of a dictionary
 	chars *memory.Buffer // of text
+	most  int            // bytes that chars ever had room for
 	nulls int
 
-	words map[string]uint16 // of a dictionary
+	words map[string]uint32 // of a dictionary
 	order []string          // words by index
 	last  string            // word of the row before
-	index uint16            // of last
+	index uint32            // of last
 }
 
 func (c *columnBuilder[Row]) start() {
@@ -121,11 +123,11 @@ func (c *columnBuilder[Row]) start() {
 		c.fixed.Resize(4 * (recordRows + 1))
 		arrow.Int32Traits.CastFromBytes(c.fixed.Bytes())[0] = 0
 		c.chars = memory.NewResizableBuffer(c.alloc)
-		c.chars.Reserve(16 * recordRows)
+		c.chars.Reserve(max(c.most, 16*recordRows))
 	case kindDict:
-		c.fixed.Resize(2 * recordRows)
+		c.fixed.Resize(4 * recordRows)
 		if c.words == nil {
-			c.words = map[string]uint16{}
+			c.words = map[string]uint32{}
 		}
 		clear(c.words)
 		c.order, c.last = c.order[:0], ""
@@ -171,6 +173,7 @@ func (c *columnBuilder[Row]) appendText(rows []Row, at int, valid []byte) error 
 			bitutil.SetBit(valid, at+i)
 			if end+len(s) > c.chars.Cap() {
 				c.chars.Reserve(2 * (end + len(s)))
+				c.most = c.chars.Cap()
 			}
 			c.chars.ResizeNoShrink(end + len(s))
 			copy(c.chars.Bytes()[end:], s)
@@ -182,7 +185,7 @@ func (c *columnBuilder[Row]) appendText(rows []Row, at int, valid []byte) error 
 }
 
 func (c *columnBuilder[Row]) appendWords(rows []Row, at int, valid []byte) {
-	indices := arrow.Uint16Traits.CastFromBytes(c.fixed.Bytes())
+	indices := arrow.Uint32Traits.CastFromBytes(c.fixed.Bytes())
 	for i := range rows {
 		s := *c.text(&rows[i])
 		if s == "" {
@@ -193,7 +196,7 @@ func (c *columnBuilder[Row]) appendWords(rows []Row, at int, valid []byte) {
 		if s != c.last {
 			k, ok := c.words[s]
 			if !ok {
-				k = uint16(len(c.order))
+				k = uint32(len(c.order))
 				c.words[s] = k
 				c.order = append(c.order, s)
 			}

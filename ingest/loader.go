@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/apache/arrow/go/v17/arrow"
-	"github.com/apache/arrow/go/v17/arrow/memory"
-	"github.com/apache/arrow/go/v17/arrow/memory/mallocator"
 
 	"switchback/experiment"
 )
@@ -51,7 +49,7 @@ type Loader struct {
 	info  LoadInfo
 	row   LoadRow
 	notes string // for a reader of `loads`
-	alloc *mallocator.Mallocator
+	alloc *recycler
 	err   error // first failure; the load can only be aborted then
 	done  bool
 
@@ -84,18 +82,18 @@ func (s *Store) newLoader(ctx context.Context, info LoadInfo) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loader{store: s, ctx: ctx, conn: conn, info: info, alloc: mallocator.NewMallocator()}
+	l := &Loader{store: s, ctx: ctx, conn: conn, info: info, alloc: newRecycler()}
 	if err := l.begin(); err != nil {
 		return nil, errors.Join(err, l.rollback(), conn.Close())
 	}
-	l.requests = newRecordBuilder(memory.Allocator(l.alloc), loadedRequestColumns(l.row.LoadID, info.Format != SourceDrive))
+	l.requests = newRecordBuilder(l.alloc, loadedRequestColumns(l.row.LoadID, info.Format != SourceDrive))
 	l.attempts = newSideTable("attempts", l.alloc, loadedAttemptColumns(l.row.LoadID))
 	l.rejects = newSideTable("rejects", l.alloc, rejectColumns(l.row.LoadID))
 	return l, nil
 }
 
 func (l *Loader) begin() error {
-	if _, err := l.conn.ExecContext(l.ctx, fmt.Sprintf("SET GLOBAL preserve_insertion_order = %t", l.info.ordered)); err != nil {
+	if _, err := l.conn.ExecContext(l.ctx, "SET GLOBAL preserve_insertion_order = true"); err != nil {
 		return err
 	}
 	if _, err := l.conn.ExecContext(l.ctx, "BEGIN TRANSACTION"); err != nil {
@@ -313,6 +311,7 @@ func (l *Loader) close() error {
 	l.requests.release()
 	l.attempts.release()
 	l.rejects.release()
+	l.alloc.close()
 	err := l.conn.Close()
 	l.store.loading.Unlock()
 	return err
@@ -327,7 +326,7 @@ type insertion struct {
 }
 
 func startInsert(ctx context.Context, conn *sql.Conn, table string, schema *arrow.Schema) *insertion {
-	in := &insertion{records: make(chan arrow.Record, 4), stop: make(chan struct{}), ended: make(chan struct{})}
+	in := &insertion{records: make(chan arrow.Record), stop: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(in.ended)
 		in.err = insertRecords(ctx, conn, table, &recordStream{schema: schema, records: in.records, stop: in.stop})

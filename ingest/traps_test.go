@@ -13,7 +13,6 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
-	"github.com/apache/arrow/go/v17/arrow/memory/mallocator"
 	"github.com/marcboeker/go-duckdb"
 
 	"switchback/experiment"
@@ -186,7 +185,7 @@ func TestLoaderReleasesItsRecords(t *testing.T) {
 	}
 }
 
-func checkReleased(t *testing.T, what string, alloc *mallocator.Mallocator) {
+func checkReleased(t *testing.T, what string, alloc *recycler) {
 	t.Helper()
 	runtime.GC()
 	if n := alloc.AllocatedBytes(); n != 0 {
