@@ -3,11 +3,12 @@ package ingest
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
+	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/arrow/bitutil"
 	"github.com/apache/arrow/go/v17/arrow/decimal128"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 )
@@ -66,7 +67,7 @@ func newRecordBuilder[Row any](alloc memory.Allocator, cols []column[Row]) *reco
 // append adds as many of rows as fit the record and returns the rest.
 func (b *recordBuilder[Row]) append(rows []Row) (rest []Row, err error) {
 	n := min(len(rows), recordRows-b.rows)
-	for part := range slices.Chunk(rows[:n], 256) { // a part stays in the cache while the columns walk over it
+	for part := range slices.Chunk(rows[:n], 64) { // a part stays in the cache while the columns walk over it
 		for i := range b.cols {
 			if err := b.cols[i].append(part, b.rows); err != nil {
 				return nil, err
@@ -94,7 +95,12 @@ func (b *recordBuilder[Row]) finish() arrow.Record {
 }
 
 // release frees what was collected and not finished.
-func (b *recordBuilder[Row]) release() { b.finish().Release() }
+func (b *recordBuilder[Row]) release() {
+	for i := range b.cols {
+		b.cols[i].release()
+	}
+	b.rows = 0
+}
 
 // columnBuilder holds one column of the record that is being built. Its buffers live outside Go's heap, since
 // DuckDB reads them from C.
@@ -107,10 +113,17 @@ type columnBuilder[Row any] struct {
 	most  int            // bytes that chars ever had room for
 	nulls int
 
-	words map[string]uint32 // of a dictionary
-	order []string          // words by index
-	last  string            // word of the row before
-	index uint32            // of last
+	values [64]int64 // of a few rows
+
+	words  map[string]uint32 // of a dictionary
+	order  []string          // words by index
+	recent [32]word          // some of them, by where the text lies
+}
+
+// word is a word of a dictionary.
+type word struct {
+	text  string
+	index uint32
 }
 
 func (c *columnBuilder[Row]) start() {
@@ -130,7 +143,7 @@ func (c *columnBuilder[Row]) start() {
 			c.words = map[string]uint32{}
 		}
 		clear(c.words)
-		c.order, c.last = c.order[:0], ""
+		c.order, c.recent = c.order[:0], [len(c.recent)]word{}
 	case kindBool:
 		c.fixed.Resize(recordRows / 8)
 		memory.Set(c.fixed.Bytes(), 0)
@@ -143,97 +156,119 @@ func (c *columnBuilder[Row]) start() {
 	}
 }
 
+// append adds at most 64 rows behind at others.
 func (c *columnBuilder[Row]) append(rows []Row, at int) error {
 	if c.fixed == nil {
 		c.start()
 	}
-	valid := c.valid.Bytes()
+	var known uint64
+	var err error
 	switch c.kind {
 	case kindText:
-		return c.appendText(rows, at, valid)
+		known, err = c.appendText(c.texts(rows), len(rows), at)
 	case kindDict:
-		c.appendWords(rows, at, valid)
-		return nil
+		known = c.appendWords(c.texts(rows), len(rows), at)
 	default:
-		return c.appendNumbers(rows, at, valid)
+		known, err = c.appendNumbers(rows, at)
+	}
+	setBits(c.valid.Bytes(), at, known)
+	c.nulls += len(rows) - bits.OnesCount64(known)
+	return err
+}
+
+// setBits sets the bits of mask in a bitmap, from bit at.
+func setBits(bitmap []byte, at int, mask uint64) {
+	words := arrow.Uint64Traits.CastFromBytes(bitmap)
+	word, shift := at/64, at%64
+	words[word] |= mask << shift
+	if over := mask >> 1 >> (63 - shift); over != 0 {
+		words[word+1] |= over
 	}
 }
 
-func (c *columnBuilder[Row]) appendText(rows []Row, at int, valid []byte) error {
-	offsets := arrow.Int32Traits.CastFromBytes(c.fixed.Bytes())
-	end := int(offsets[at])
-	for i := range rows {
-		s := *c.text(&rows[i])
-		if end+len(s) > math.MaxInt32 {
-			return fmt.Errorf("column %s: more than 2 GiB of text in one record", c.name)
-		}
-		if s == "" {
-			c.nulls++
-		} else {
-			bitutil.SetBit(valid, at+i)
-			if end+len(s) > c.chars.Cap() {
+func (c *columnBuilder[Row]) appendText(rows texts, n, at int) (known uint64, err error) {
+	offsets := arrow.Int32Traits.CastFromBytes(c.fixed.Bytes())[at:]
+	chars, end := c.chars.Buf(), int(offsets[0])
+	for i := range n {
+		if s := rows.at(i); s != "" {
+			known |= 1 << i
+			if end+len(s) > len(chars) {
+				if end+len(s) > math.MaxInt32 {
+					return 0, fmt.Errorf("column %s: more than 2 GiB of text in one record", c.name)
+				}
+				c.chars.ResizeNoShrink(end)
 				c.chars.Reserve(2 * (end + len(s)))
-				c.most = c.chars.Cap()
+				chars = c.chars.Buf()
+				c.most = len(chars)
 			}
-			c.chars.ResizeNoShrink(end + len(s))
-			copy(c.chars.Bytes()[end:], s)
-			end += len(s)
+			end += copy(chars[end:], s)
 		}
-		offsets[at+i+1] = int32(end)
+		offsets[i+1] = int32(end)
 	}
-	return nil
+	c.chars.ResizeNoShrink(end)
+	return known, nil
 }
 
-func (c *columnBuilder[Row]) appendWords(rows []Row, at int, valid []byte) {
-	indices := arrow.Uint32Traits.CastFromBytes(c.fixed.Bytes())
-	for i := range rows {
-		s := *c.text(&rows[i])
+func (c *columnBuilder[Row]) appendWords(rows texts, n, at int) (known uint64) {
+	indices := arrow.Uint32Traits.CastFromBytes(c.fixed.Bytes())[at : at+n]
+	for i := range indices {
+		s := rows.at(i)
 		if s == "" {
-			c.nulls++
-			indices[at+i] = 0
+			indices[i] = 0
 			continue
 		}
-		if s != c.last {
-			k, ok := c.words[s]
-			if !ok {
-				k = uint32(len(c.order))
-				c.words[s] = k
-				c.order = append(c.order, s)
-			}
-			c.last, c.index = s, k
-		}
-		bitutil.SetBit(valid, at+i)
-		indices[at+i] = c.index
+		known |= 1 << i
+		indices[i] = c.word(s)
 	}
+	return known
 }
 
-func (c *columnBuilder[Row]) appendNumbers(rows []Row, at int, valid []byte) error {
-	fixed := c.fixed.Bytes()
-	for i := range rows {
-		v, known := c.number(&rows[i])
-		if !known {
-			c.nulls++
-			v = 0
-		} else {
-			bitutil.SetBit(valid, at+i)
-		}
-		switch c.kind {
-		case kindBool:
-			if v != 0 {
-				bitutil.SetBit(fixed, at+i)
-			}
-		case kindInt:
-			arrow.Int32Traits.CastFromBytes(fixed)[at+i] = int32(v)
-		case kindMillis, kindMoney:
-			if v >= decimalLimit || v <= -decimalLimit {
-				return fmt.Errorf("column %s: %d is out of the range of %s", c.name, v, c.kind.sqlType())
-			}
-			arrow.Decimal128Traits.CastFromBytes(fixed)[at+i] = decimal128.FromI64(v)
-		default:
-			arrow.Int64Traits.CastFromBytes(fixed)[at+i] = v
-		}
+// word is the index of a text in the dictionary. Equal texts of rows most often lie at one place.
+func (c *columnBuilder[Row]) word(s string) uint32 {
+	r := &c.recent[(uintptr(unsafe.Pointer(unsafe.StringData(s)))>>3+uintptr(len(s)))%uintptr(len(c.recent))]
+	if r.text == s {
+		return r.index
 	}
-	return nil
+	k, ok := c.words[s]
+	if !ok {
+		k = uint32(len(c.order))
+		c.words[s] = k
+		c.order = append(c.order, s)
+	}
+	*r = word{s, k}
+	return k
+}
+
+func (c *columnBuilder[Row]) appendNumbers(rows []Row, at int) (known uint64, err error) {
+	fixed, n := c.fixed.Bytes(), len(rows)
+	values := c.values[:n]
+	switch c.kind {
+	case kindBool:
+		known = c.numbers(rows, values)
+		var set uint64
+		for i, v := range values {
+			set |= uint64(v) << i
+		}
+		setBits(fixed, at, set)
+	case kindInt:
+		known = c.numbers(rows, values)
+		out := arrow.Int32Traits.CastFromBytes(fixed)[at : at+n]
+		for i, v := range values {
+			out[i] = int32(v)
+		}
+	case kindMillis, kindMoney:
+		known = c.numbers(rows, values)
+		out := arrow.Decimal128Traits.CastFromBytes(fixed)[at : at+n]
+		for i, v := range values {
+			if v >= decimalLimit || v <= -decimalLimit {
+				return 0, fmt.Errorf("column %s: %d is out of the range of %s", c.name, v, c.kind.sqlType())
+			}
+			out[i] = decimal128.FromI64(v)
+		}
+	default:
+		known = c.numbers(rows, arrow.Int64Traits.CastFromBytes(fixed)[at:at+n])
+	}
+	return known, nil
 }
 
 // finish returns the column's array of n rows and leaves the builder empty.
@@ -255,13 +290,18 @@ func (c *columnBuilder[Row]) finish(n int) arrow.Array {
 	}
 	data := newData(c.kind.arrowType(), n, buffers, words, c.nulls)
 	defer data.Release()
+	c.release()
+	return array.MakeFromData(data)
+}
+
+// release lets go of the buffers.
+func (c *columnBuilder[Row]) release() {
 	for _, b := range []*memory.Buffer{c.valid, c.fixed, c.chars} {
 		if b != nil {
 			b.Release()
 		}
 	}
 	c.valid, c.fixed, c.chars = nil, nil, nil
-	return array.MakeFromData(data)
 }
 
 func newData(t arrow.DataType, n int, buffers []*memory.Buffer, words arrow.ArrayData, nulls int) *array.Data {

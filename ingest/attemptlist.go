@@ -165,14 +165,12 @@ type listedRequest struct {
 func listedRequestColumns() []column[listedRequest] {
 	var cols []column[listedRequest]
 	for _, c := range requestColumns() {
-		own := column[listedRequest]{name: c.name, kind: c.kind}
-		if c.text != nil {
-			own.kind = kindText // an Arrow stream cannot replace the dictionary of a column in every record
-			own.text = func(r *listedRequest) *string { return c.text(&r.request) }
-		} else {
-			own.number = func(r *listedRequest) (int64, bool) { return c.number(&r.request) }
+		if c.text != nil { // all of one kind, since an Arrow stream cannot replace the dictionary of a column in every record
+			cols = append(cols, textColumn(c.name, kindText, func(r *listedRequest) *string { return c.text(&r.request) }))
+			continue
 		}
-		cols = append(cols, own)
+		number := func(r *listedRequest) (int64, bool) { return c.number(&r.request) }
+		cols = append(cols, column[listedRequest]{name: c.name, kind: c.kind, number: number, numbers: oneByOne(number)})
 	}
 	return append(cols, textColumn(attemptList, kindText, func(r *listedRequest) *string { return &r.list }))
 }

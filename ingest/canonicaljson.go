@@ -13,7 +13,7 @@ func readCanonicalJSON(in io.Reader, from int64, sink *rowSink) ([]string, error
 	lines := newLineReader(in)
 	next := func(c *logChunk) error { return nextLines(lines, from, c) }
 	return readChunks(sink, next, func(own *rowSink) func(*logChunk) {
-		return (&canonicalJSON{canonicalRows: newCanonicalRows(own)}).parse
+		return newCanonicalJSON(own).parse
 	})
 }
 
@@ -45,19 +45,30 @@ func nextLines(lines *lineReader, from int64, c *logChunk) error {
 type canonicalJSON struct {
 	*canonicalRows
 	scan    jsonScanner
-	members []jsonMember   // keys of the chunk, in the order of their first lines
-	index   map[string]int // of members
-	unknown []string
+	members []jsonMember   // in the order of their first lines
+	rare    jsonMember     // the last that is not in members
+	index   map[string]int // of members, by key
+	chunks  int            // so far
+	unknown []string       // columns of the chunk
 }
 
+// jsonMember is a member of the objects of a log.
 type jsonMember struct {
+	lead  string // what stood before its value: a comma, its key and a colon, with the spaces that the log has there
+	first bool   // of an object: the comma is missing
 	key   string
 	place int
+	chunk int // in which it was seen last
+}
+
+func newCanonicalJSON(own *rowSink) *canonicalJSON {
+	return &canonicalJSON{canonicalRows: newCanonicalRows(own), index: map[string]int{}}
 }
 
 func (c *canonicalJSON) parse(chunk *logChunk) {
 	c.lasting = true
-	c.members, c.index, c.unknown = c.members[:0], map[string]int{}, nil
+	c.chunks++
+	c.unknown = nil
 	chunk.parse(c.sink, c.record)
 	chunk.unknown = c.unknown
 }
@@ -65,31 +76,42 @@ func (c *canonicalJSON) parse(chunk *logChunk) {
 // lookAhead is how many keys a line may leave out before its next one is looked up.
 const lookAhead = 8
 
-// member reads a key and goes to its value. Lines of one log have their keys in the same order and may leave some out, so it is most often one
-// of the next members.
-func (c *canonicalJSON) member(next int) (n, place int, ok bool) {
+// member goes to the value of the next member and returns its place in members, from where to look for the one after it.
+// Lines of one log have the same keys in the same order and may leave some out, so it is most often one of the next. At the
+// end of the object, and when it is malformed, it returns nil.
+func (c *canonicalJSON) member(next int, first bool) (*jsonMember, int) {
 	for n := next; n < min(next+lookAhead, len(c.members)); n++ {
-		if c.scan.takeKey(c.members[n].key) {
-			return n, c.members[n].place, true
+		if m := &c.members[n]; m.first == first && c.scan.takeText(m.lead) {
+			return m, n
 		}
+	}
+	start := c.scan.i
+	if !c.scan.next(first) {
+		return nil, 0
 	}
 	key, ok := c.scan.str()
 	if !ok || !c.scan.colon() {
-		return 0, 0, false
+		c.scan.bad = true
+		return nil, 0
 	}
 	if n, ok := c.index[string(key)]; ok {
-		return n, c.members[n].place, true
+		return &c.members[n], n
 	}
-	m := jsonMember{string(key), c.find(key)}
-	if m.place == columnUnknown {
-		c.unknown = addUnknown(c.unknown, []string{validText(key)})
-	}
-	if len(c.members) < maxUnknown && plainBytes(key) == len(key) {
-		c.index[m.key] = len(c.members)
+	m := jsonMember{lead: string(c.scan.b[start:c.scan.i]), first: first, key: string(key), place: c.find(key)}
+	if n := len(c.members); n < maxMembers && len(m.lead) <= maxLead {
+		c.index[m.key] = n
 		c.members = append(c.members, m)
+		return &c.members[n], n
 	}
-	return len(c.members) - 1, m.place, true
+	c.rare = m
+	return &c.rare, next - 1
 }
+
+// maxMembers bounds how many keys are kept, and maxLead the bytes of each.
+const (
+	maxMembers = 256
+	maxLead    = 256
+)
 
 // maxUnknown bounds how many names of unknown columns are kept.
 const maxUnknown = 256
@@ -113,23 +135,31 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 	}
 	r := c.sink.row()
 	reason := ""
-	for n, first := -1, true; c.scan.next(first); first = false {
-		var place int
-		var ok bool
-		if n, place, ok = c.member(n + 1); !ok {
-			c.scan.bad = true
+	for n, first := -1, true; ; first = false {
+		var m *jsonMember
+		if m, n = c.member(n+1, first); m == nil {
 			break
 		}
-		if place >= 0 && reason == "" && c.plainNumber(r, place) {
-			continue
+		if m.chunk != c.chunks {
+			m.chunk = c.chunks
+			if m.place == columnUnknown {
+				c.unknown = addUnknown(c.unknown, []string{validText([]byte(m.key))})
+			}
 		}
+		if m.place >= 0 && reason == "" {
+			var plain bool
+			if plain, reason = c.plain(r, m.place); plain {
+				continue
+			}
+		}
+		c.scan.space()
 		kind, value, ok := c.scan.value(0)
 		if !ok {
 			c.scan.bad = true
 			break
 		}
-		if place < 0 || reason != "" || kind == jsonNull {
-			if place == columnList && kind != jsonNull {
+		if m.place < 0 || reason != "" || kind == jsonNull {
+			if m.place == columnList && kind != jsonNull {
 				c.setAttempts(r, value)
 			}
 			continue
@@ -137,10 +167,10 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 		switch {
 		case kind == jsonNested:
 			r.Quality |= experiment.QualityBadValue
-		case kind == jsonNumber && c.columns[place].kind == kindTime:
+		case kind == jsonNumber && c.columns[m.place].kind == kindTime:
 			reason = reasonNumberTime
 		default:
-			reason = c.set(r, place, value)
+			reason = c.set(r, m.place, value)
 		}
 	}
 	if !c.scan.done() {
@@ -154,21 +184,27 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 	c.finish(r, line, text)
 }
 
-// plainNumber gives a row the number that comes next, if it is one that needs no more than its digits.
-func (c *canonicalJSON) plainNumber(r *request, place int) bool {
+// plain gives a row the value that comes next, if it is written as most are: a number that needs no more than its digits, a
+// string without escapes.
+func (c *canonicalJSON) plain(r *request, place int) (ok bool, reason string) {
 	col := &c.columns[place]
 	switch col.kind {
 	case kindInt, kindBigint, kindMillis, kindMoney:
-	default:
-		return false
-	}
-	v, ok := c.scan.plainNumber(col.kind.scale())
-	if ok {
-		state := parsedValue
-		if col.kind == kindInt || col.kind == kindBigint {
-			v, state = inCount(v)
+		v, ok := c.scan.plainNumber(col.kind.scale())
+		if ok {
+			state := parsedValue
+			if col.kind == kindInt || col.kind == kindBigint {
+				v, state = inCount(v)
+			}
+			setParsed(r, col, v, state)
 		}
-		setParsed(r, col, v, state)
+		return ok, ""
+	case kindText, kindDict, kindTime:
+		text, ok := c.scan.plainString()
+		if ok {
+			reason = c.set(r, place, text)
+		}
+		return ok, reason
 	}
-	return ok
+	return false, ""
 }

@@ -42,7 +42,7 @@ type logRecord struct {
 }
 
 func newLogChunk() *logChunk {
-	return &logChunk{text: make([]byte, 0, chunkBytes+chunkBytes/8), parsed: make(chan struct{}, 1)}
+	return &logChunk{parsed: make(chan struct{}, 1)}
 }
 
 func (c *logChunk) empty() {
@@ -55,6 +55,9 @@ func (c *logChunk) empty() {
 }
 
 func (c *logChunk) add(line int64, reason string, text []byte) {
+	if c.text == nil {
+		c.text = make([]byte, 0, chunkBytes+chunkBytes/8)
+	}
 	c.text = append(c.text, text...)
 	c.records = append(c.records, logRecord{len(c.text), line, reason})
 }
@@ -84,19 +87,17 @@ func readChunks(sink *rowSink, next func(*logChunk) error, newParser func(*rowSi
 	sinks := make([]*rowSink, min(runtime.GOMAXPROCS(0), mostParsers))
 	toParse := make(chan *logChunk, len(sinks))
 	inOrder := make(chan *logChunk, 2*len(sinks))
-	used := make(chan *logChunk, cap(inOrder))
+	unused := make(chan *logChunk, 2*cap(inOrder))
+	for range cap(unused) {
+		unused <- newLogChunk()
+	}
 	var stop atomic.Bool
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer close(toParse)
 		defer close(inOrder)
 		for err == nil && !stop.Load() {
-			var c *logChunk
-			select {
-			case c = <-used:
-			default:
-				c = newLogChunk()
-			}
+			c := <-unused
 			err = next(c)
 			inOrder <- c
 			toParse <- c
@@ -118,10 +119,7 @@ func readChunks(sink *rowSink, next func(*logChunk) error, newParser func(*rowSi
 		unknown = addUnknown(unknown, c.unknown)
 		stop.Store(sink.err != nil)
 		c.empty()
-		select {
-		case used <- c:
-		default:
-		}
+		unused <- c
 	}
 	running.Wait()
 	for _, s := range sinks {

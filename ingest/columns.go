@@ -1,6 +1,10 @@
 package ingest
 
-import "switchback/experiment"
+import (
+	"unsafe"
+
+	"switchback/experiment"
+)
 
 // columnKind says how a column is stored in Arrow. The DuckDB type follows from it.
 type columnKind uint8
@@ -35,15 +39,27 @@ func (k columnKind) sqlType() string {
 	}
 }
 
-// column ties one column of a table to the field of a row that it holds. text is set for the two string kinds,
-// number and set for the others.
+// column ties one column of a table to the field of a row that it holds. text and texts are set for the two string kinds,
+// number, numbers and set for the others.
 type column[Row any] struct {
 	name   string
 	kind   columnKind
 	text   func(*Row) *string
 	number func(*Row) (value int64, known bool)
 	set    func(*Row, int64)
+
+	// The same of several rows at once, which saves a call for every value.
+	texts   func([]Row) texts
+	numbers func(rows []Row, values []int64) (known uint64) // of at most 64 rows, with a bit for each; what is unknown is 0
 }
+
+// texts are the texts of a column in rows that lie one after the other.
+type texts struct {
+	first unsafe.Pointer
+	step  uintptr // from one to the next, 0 when all rows have the same
+}
+
+func (t texts) at(i int) string { return *(*string)(unsafe.Add(t.first, uintptr(i)*t.step)) }
 
 type (
 	request = experiment.Request
@@ -51,7 +67,18 @@ type (
 )
 
 func textColumn[Row any](name string, kind columnKind, field func(*Row) *string) column[Row] {
-	return column[Row]{name: name, kind: kind, text: field}
+	return column[Row]{
+		name: name, kind: kind, text: field,
+		texts: func(rows []Row) texts { return texts{unsafe.Pointer(field(&rows[0])), unsafe.Sizeof(rows[0])} },
+	}
+}
+
+// sameColumn has one text in all rows.
+func sameColumn[Row any](name, text string) column[Row] {
+	return column[Row]{
+		name: name, kind: kindDict, text: func(*Row) *string { return &text },
+		texts: func([]Row) texts { return texts{first: unsafe.Pointer(&text)} },
+	}
 }
 
 func optColumn[Row any, T ~int32 | ~int64](name string, kind columnKind, field func(*Row) *experiment.Opt[T]) column[Row] {
@@ -59,20 +86,47 @@ func optColumn[Row any, T ~int32 | ~int64](name string, kind columnKind, field f
 		name: name, kind: kind,
 		number: func(r *Row) (int64, bool) { o := field(r); return int64(o.Value), o.Known },
 		set:    func(r *Row, v int64) { *field(r) = experiment.Some(T(v)) },
+		numbers: func(rows []Row, values []int64) (known uint64) {
+			first, step := unsafe.Pointer(field(&rows[0])), unsafe.Sizeof(rows[0])
+			for i := range values {
+				o := (*experiment.Opt[T])(unsafe.Add(first, uintptr(i)*step))
+				values[i] = 0
+				if o.Known {
+					values[i] = int64(o.Value)
+					known |= 1 << i
+				}
+			}
+			return known
+		},
 	}
 }
 
 func boolColumn[Row any](name string, field func(*Row) *experiment.Opt[bool]) column[Row] {
+	number := func(r *Row) (int64, bool) {
+		o := field(r)
+		if o.Value {
+			return 1, o.Known
+		}
+		return 0, o.Known
+	}
 	return column[Row]{
-		name: name, kind: kindBool,
-		number: func(r *Row) (int64, bool) {
-			o := field(r)
-			if o.Value {
-				return 1, o.Known
-			}
-			return 0, o.Known
-		},
+		name: name, kind: kindBool, number: number, numbers: oneByOne(number),
 		set: func(r *Row, v int64) { *field(r) = experiment.Some(v != 0) },
+	}
+}
+
+// oneByOne makes the numbers of rows from the number of one.
+func oneByOne[Row any](number func(*Row) (int64, bool)) func([]Row, []int64) uint64 {
+	return func(rows []Row, values []int64) (known uint64) {
+		for i := range values {
+			v, ok := number(&rows[i])
+			values[i] = 0
+			if ok {
+				values[i] = v
+				known |= 1 << i
+			}
+		}
+		return known
 	}
 }
 
@@ -82,6 +136,12 @@ func plainColumn[Row any, T ~int32 | ~int64](name string, kind columnKind, field
 		name: name, kind: kind,
 		number: func(r *Row) (int64, bool) { return int64(*field(r)), true },
 		set:    func(r *Row, v int64) { *field(r) = T(v) },
+		numbers: func(rows []Row, values []int64) uint64 {
+			for i := range values {
+				values[i] = int64(*field(&rows[i]))
+			}
+			return 1<<len(values) - 1
+		},
 	}
 }
 
@@ -150,11 +210,9 @@ func attemptColumns() []column[attempt] {
 // loadedRequestColumns returns all columns of `requests` for one load. Rows of a log keep the arm label that
 // they came with in arm_logged, so that a corrected schedule can be checked against it again.
 func loadedRequestColumns(loadID string, fromLog bool) []column[request] {
-	load := textColumn("load_id", kindDict, func(*request) *string { return &loadID })
-	unlabelled := ""
-	logged := textColumn("arm_logged", kindDict, func(*request) *string { return &unlabelled })
+	load, logged := sameColumn[request]("load_id", loadID), sameColumn[request]("arm_logged", "")
 	if fromLog {
-		logged.text = func(r *request) *string { return &r.Arm }
+		logged = textColumn("arm_logged", kindDict, func(r *request) *string { return &r.Arm })
 	}
 	cols := requestColumns()
 	quality := len(cols) - 2
@@ -163,7 +221,7 @@ func loadedRequestColumns(loadID string, fromLog bool) []column[request] {
 
 // loadedAttemptColumns returns all columns of `attempts` for one load.
 func loadedAttemptColumns(loadID string) []column[attempt] {
-	return append(attemptColumns(), textColumn("load_id", kindDict, func(*attempt) *string { return &loadID }))
+	return append(attemptColumns(), sameColumn[attempt]("load_id", loadID))
 }
 
 func sqlColumns[Row any](cols []column[Row]) []sqlColumn {

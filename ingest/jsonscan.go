@@ -89,16 +89,28 @@ func (s *jsonScanner) colon() bool {
 	return true
 }
 
-// takeKey goes to the value of a member if its key is the given one, without escapes and with its colon.
-func (s *jsonScanner) takeKey(key string) bool {
-	b := s.b[s.i:]
-	end := len(key) + 1
-	if len(b) < end+3 || b[end] != '"' || b[end+1] != ':' || string(b[1:end]) != key || b[0] != '"' {
+// takeText goes behind a text if it comes next and does not end the line.
+func (s *jsonScanner) takeText(text string) bool {
+	end := s.i + len(text)
+	if end >= len(s.b) || string(s.b[s.i:end]) != text {
 		return false
 	}
-	s.i += end + 2
-	s.space()
+	s.i = end
 	return true
+}
+
+// plainString reads a string without escapes, as part of the line. Of all else it reads nothing.
+func (s *jsonScanner) plainString() ([]byte, bool) {
+	if s.i >= len(s.b) || s.b[s.i] != '"' {
+		return nil, false
+	}
+	rest := s.b[s.i+1:]
+	n := plainBytes(rest)
+	if n == len(rest) || rest[n] != '"' {
+		return nil, false
+	}
+	s.i += n + 2
+	return rest[:n:n], true
 }
 
 // plainNumber reads a number that is not negative, has no exponent and no more decimals than scale, as a whole number of

@@ -81,7 +81,7 @@ func rejectColumns(loadID string) []column[rejected] {
 		plainColumn("line", kindBigint, func(r *rejected) *int64 { return &r.line }),
 		textColumn("reason", kindDict, func(r *rejected) *string { return &r.reason }),
 		textColumn("text", kindText, func(r *rejected) *string { return &r.text }),
-		textColumn("load_id", kindDict, func(*rejected) *string { return &loadID }),
+		sameColumn[rejected]("load_id", loadID),
 	}
 }
 
