@@ -3,13 +3,8 @@ package ingest
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 )
-
-// errNeedsOrder asks for the load again with rows in file order: two records of the file have one key, are
-// equally complete and differ, so the later one counts.
-var errNeedsOrder = errors.New("conflicting duplicates need the order of the file")
 
 // dedupeKey names a record: its source, its id there, its arrival to the millisecond and its model. An id alone
 // is reused by some gateways.
@@ -50,7 +45,7 @@ type duplicates struct {
 
 // dedupe deletes all but one of the rows with one key, looking at the span of time that a load covers. The
 // most complete row stays, else the later one.
-func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string, ordered bool) (duplicates, error) {
+func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string) (duplicates, error) {
 	var d duplicates
 	var twice int64
 	_, err := conn.ExecContext(ctx, "CREATE OR REPLACE TEMP TABLE twice AS SELECT h FROM (SELECT hash("+dedupeKey+") AS h FROM requests WHERE "+span+
@@ -65,23 +60,17 @@ func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string, ordered bo
 		return d, nil
 	}
 	_, err = conn.ExecContext(ctx, `CREATE OR REPLACE TEMP TABLE ranked AS SELECT id, load_id, request_id, content, complete,
-		row_number() OVER best AS place, first_value(content) OVER best AS best_content, first_value(load_id) OVER best AS best_load,
-		first_value(complete) OVER best AS best_complete
+		row_number() OVER best AS place, first_value(content) OVER best AS best_content
 		FROM (SELECT rowid AS id, *, `+completeness()+" AS complete, "+contents()+` AS content FROM requests
 			WHERE `+span+" AND hash("+dedupeKey+`) IN (SELECT h FROM temp.twice))
 		WINDOW best AS (PARTITION BY `+dedupeKey+" ORDER BY complete DESC, CAST(load_id AS BIGINT) DESC, id DESC)")
 	if err != nil {
 		return d, fmt.Errorf("compare duplicates: %w", err)
 	}
-	var ties int64
-	err = conn.QueryRowContext(ctx, `SELECT count(*) FILTER (place > 1), count(*) FILTER (place > 1 AND load_id = ?), count(*) FILTER (content <> best_content),
-		count(*) FILTER (content <> best_content AND load_id = best_load AND complete = best_complete) FROM temp.ranked`, loadID).
-		Scan(&d.removed, &d.ours, &d.conflicting, &ties)
+	err = conn.QueryRowContext(ctx, `SELECT count(*) FILTER (place > 1), count(*) FILTER (place > 1 AND load_id = ?), count(*) FILTER (content <> best_content)
+		FROM temp.ranked`, loadID).Scan(&d.removed, &d.ours, &d.conflicting)
 	if err != nil {
 		return d, fmt.Errorf("compare duplicates: %w", err)
-	}
-	if ties > 0 && !ordered {
-		return d, errNeedsOrder
 	}
 	for _, statement := range []string{
 		"DELETE FROM requests WHERE rowid IN (SELECT id FROM temp.ranked WHERE place > 1)",
@@ -137,7 +126,7 @@ func (l *Loader) reviveDuplicates() error {
 
 // countLate counts the rows of this load that belong to days before the newest day of earlier loads.
 func (l *Loader) countLate() error {
-	if l.from.IsZero() {
+	if l.from.IsZero() || l.alone {
 		return nil
 	}
 	err := l.conn.QueryRowContext(l.ctx, `SELECT count(*), coalesce(string_agg(DISTINCT strftime(ts, '%Y-%m-%d'), ', ' ORDER BY strftime(ts, '%Y-%m-%d')), '')

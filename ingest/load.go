@@ -251,9 +251,8 @@ func (run *fileLoads) load(ctx context.Context, path string) (FileReport, error)
 		return report, nil
 	}
 	err = run.read(ctx, plan, &report)
-	for !plan.byTime && errors.Is(err, errUnsorted) || !plan.ordered && errors.Is(err, errNeedsOrder) {
-		plan.byTime = plan.byTime || errors.Is(err, errUnsorted)
-		plan.ordered = plan.ordered || errors.Is(err, errNeedsOrder)
+	if !plan.byTime && errors.Is(err, errUnsorted) {
+		plan.byTime = true
 		report = FileReport{Path: path, Status: FileLoaded}
 		err = run.read(ctx, plan, &report)
 	}
@@ -284,20 +283,19 @@ func (run *fileLoads) refuse(report FileReport, err error) (FileReport, error) {
 
 // filePlan says what of a file is to be loaded.
 type filePlan struct {
-	path    string
-	status  string
-	from    int64 // offset of what is new
-	ordered bool  // keep the order of the file, which decides between equally complete duplicates
-	byTime  bool  // sort by time before attempts are joined
-	hash    string
-	bytes   int64
-	size    int64
-	format  string
+	path   string
+	status string
+	from   int64 // offset of what is new
+	byTime bool  // sort by time before attempts are joined
+	hash   string
+	bytes  int64
+	size   int64
+	format string
 }
 
 // plan compares a file with its earlier load by hashes of its decompressed bytes.
 func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
-	plan := filePlan{path: path, status: FileLoaded, ordered: path == "-", byTime: path == "-"} // a stream is read once
+	plan := filePlan{path: path, status: FileLoaded, byTime: path == "-"} // a stream is read once
 	if run.store == nil || path == "-" {
 		return plan, nil
 	}
@@ -403,7 +401,7 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 		defer store.Close() //nolint:errcheck // it holds nothing that is kept
 	}
 	loader, err := store.NewLoader(ctx, LoadInfo{
-		File: plan.path, Format: f.name, Now: run.options.Now, Replace: plan.status == FileReplaced, ordered: plan.ordered,
+		File: plan.path, Format: f.name, Now: run.options.Now, Replace: plan.status == FileReplaced,
 	})
 	if err != nil {
 		return err

@@ -27,8 +27,6 @@ type LoadInfo struct {
 	Bytes   int64     // decompressed size, 0 for a drive
 	Now     time.Time // when the load happens
 	Replace bool      // drop the rows of earlier loads of File in the same transaction
-
-	ordered bool // keep the rows in the order in which they come
 }
 
 // LoadRow is what a finished load put into `loads`.
@@ -53,6 +51,8 @@ type Loader struct {
 	err   error // first failure; the load can only be aborted then
 	done  bool
 
+	alone    bool      // no other load has rows
+	keys     *keySet   // of the rows that Write got
 	from, to time.Time // arrivals of the rows; zero when duplicates need not be looked for
 	found    duplicates
 	late     int64  // rows of days before the newest one that was loaded already
@@ -82,7 +82,10 @@ func (s *Store) newLoader(ctx context.Context, info LoadInfo) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loader{store: s, ctx: ctx, conn: conn, info: info, alloc: newRecycler()}
+	l := &Loader{store: s, ctx: ctx, conn: conn, info: info, alloc: newRecycler(), keys: newKeySet()}
+	if info.Format == SourceDrive {
+		l.keys.giveUp() // nobody will ask
+	}
 	if err := l.begin(); err != nil {
 		return nil, errors.Join(err, l.rollback(), conn.Close())
 	}
@@ -103,13 +106,15 @@ func (l *Loader) begin() error {
 	if err := l.conn.QueryRowContext(l.ctx, next).Scan(&l.row.LoadID); err != nil {
 		return err
 	}
-	if !l.info.Replace {
-		return nil
+	if l.info.Replace {
+		if err := l.rememberReplaced(); err != nil {
+			return err
+		}
+		if err := dropLoads(l.ctx, l.conn, "file = ?", l.info.File); err != nil {
+			return err
+		}
 	}
-	if err := l.rememberReplaced(); err != nil {
-		return err
-	}
-	return dropLoads(l.ctx, l.conn, "file = ?", l.info.File)
+	return l.conn.QueryRowContext(l.ctx, "SELECT NOT EXISTS (SELECT 1 FROM requests)").Scan(&l.alone)
 }
 
 // dropLoads deletes everything that came with the loads that a condition on `loads` selects.
@@ -144,6 +149,7 @@ func (l *Loader) named(err error) error {
 
 func (l *Loader) write(b *experiment.Batch) error {
 	l.row.Rows += int64(len(b.Requests))
+	l.keys.add(b.Requests)
 	for rest := b.Requests; len(rest) > 0; {
 		var err error
 		if rest, err = l.requests.append(rest); err != nil {
@@ -264,12 +270,29 @@ func (l *Loader) dropDuplicates() error {
 	}
 	// Rows of one key may differ inside their millisecond.
 	span := fmt.Sprintf("ts BETWEEN %s AND %s", timestamp(l.from.Add(-time.Millisecond)), timestamp(l.to.Add(time.Millisecond)))
-	found, err := dedupe(l.ctx, l.conn, l.row.LoadID, span, l.info.ordered)
+	if l.keys.tellApart(l.row.Rows) {
+		if others, err := l.othersIn(span); err != nil || !others {
+			return err
+		}
+	}
+	found, err := dedupe(l.ctx, l.conn, l.row.LoadID, span)
 	if err != nil {
 		return err
 	}
 	l.row.Duplicates, l.found = found.ours, found
 	return nil
+}
+
+// othersIn tells whether other loads have rows in a span.
+func (l *Loader) othersIn(span string) (others bool, err error) {
+	if l.alone {
+		return false, nil
+	}
+	err = l.conn.QueryRowContext(l.ctx, "SELECT EXISTS (SELECT 1 FROM requests WHERE "+span+" AND load_id <> ?)", l.row.LoadID).Scan(&others)
+	if err != nil {
+		return false, fmt.Errorf("find duplicates: %w", err)
+	}
+	return others, nil
 }
 
 // dropMadeUpSessions forgets session ids of this load that a gateway makes up for requests without one.
