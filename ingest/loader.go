@@ -61,7 +61,8 @@ type Loader struct {
 	sessionIsTrace bool // a session id that looks like a UUID and stands once was made up
 
 	requests *recordBuilder[experiment.Request]
-	sending  *insertion // INSERT that is reading requests, nil between two
+	ready    []arrow.Record // of requests, not sent yet
+	sending  *insertion     // INSERT that is reading requests, nil between two
 	attempts *sideTable[experiment.Attempt]
 	rejects  *sideTable[rejected]
 }
@@ -187,9 +188,10 @@ func (l *Loader) spill() error {
 
 func (l *Loader) flush() error {
 	if l.requests.rows > 0 {
-		if err := l.send(); err != nil {
-			return err
-		}
+		l.ready = append(l.ready, l.requests.finish())
+	}
+	if err := l.sendReady(); err != nil {
+		return err
 	}
 	if err := l.finishInsert(); err != nil {
 		return err
@@ -200,12 +202,32 @@ func (l *Loader) flush() error {
 	return l.rejects.insert(l.ctx, l.conn)
 }
 
-// send hands the collected requests to the running INSERT and starts one when none runs.
+// recordsAtOnce is how many records go to DuckDB at once. It writes a record to the disk when it is given the next one, on
+// as many threads as have one: given one by one, the last record of a load would keep one thread busy and the others idle.
+const recordsAtOnce = 2
+
+// send hands the collected requests on when they are enough.
 func (l *Loader) send() error {
-	if l.sending == nil {
-		l.sending = startInsert(l.ctx, l.conn, "requests", l.requests.schema)
+	l.ready = append(l.ready, l.requests.finish())
+	if len(l.ready) < recordsAtOnce {
+		return nil
 	}
-	return l.sending.send(l.requests.finish())
+	return l.sendReady()
+}
+
+// sendReady hands records to the running INSERT and starts one when none runs.
+func (l *Loader) sendReady() error {
+	for len(l.ready) > 0 {
+		if l.sending == nil {
+			l.sending = startInsert(l.ctx, l.conn, "requests", l.requests.schema)
+		}
+		record := l.ready[0]
+		l.ready = l.ready[1:]
+		if err := l.sending.send(record); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *Loader) finishInsert() error {
@@ -331,6 +353,9 @@ func (l *Loader) rollback() error {
 
 func (l *Loader) close() error {
 	l.done = true
+	for _, r := range l.ready {
+		r.Release()
+	}
 	l.requests.release()
 	l.attempts.release()
 	l.rejects.release()

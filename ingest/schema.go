@@ -45,18 +45,19 @@ func (t sqlTable) create() string {
 }
 
 // compression says how DuckDB is to store a column. Left alone it tries every way with every column, most of the time for
-// what it takes in the end anyway: a dictionary for texts that repeat, common pieces for ids of which each is another.
+// what it takes in the end anyway: a dictionary for texts that repeat, common pieces for ids, as few bits as a number needs.
 func (t sqlTable) compression(c sqlColumn) string {
-	if t.name != "requests" || c.typ != sqlText {
+	switch {
+	case t.name != "requests":
 		return ""
-	}
-	switch c.name {
-	case "session_id", "client_id": // absent, few or many
+	case c.name == "failed_ms" || c.name == "quality": // most often 0
 		return ""
-	case "request_id", "source_row_id":
+	case c.name == "request_id" || c.name == "source_row_id" || c.name == "session_id":
 		return " USING COMPRESSION fsst"
+	case c.typ == sqlText:
+		return " USING COMPRESSION dictionary"
 	}
-	return " USING COMPRESSION dictionary"
+	return " USING COMPRESSION bitpacking"
 }
 
 // tables returns every table of the file. Names and columns are a contract with whoever opens the file.
