@@ -162,6 +162,49 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
+// FuzzCanonicalJSON reads lines together, where each is compared with what the ones before looked like, and one by one.
+func FuzzCanonicalJSON(f *testing.F) {
+	const a, b = `{"request_id":"a","ts":"2026-11-03T00:00:00Z","model":"m","cost_usd":0.25,"x":1}`, `{"request_id": "b", "ts": "2026-11-03T00:00:00Z", "cost_usd": 1, "model": "m"}`
+	for _, lines := range []string{
+		a + "\n" + b + "\n" + a, b + "\n" + b + "\n" + a,
+		a + "\n" + strings.Replace(a, `,"ts"`, `"ts"`, 1), a + "\n" + strings.Replace(a, `{"request_id":"a",`, `{,`, 1), a + "\n{" + a[len(`{"request_id":"a",`):],
+		a + "\n" + strings.Replace(a, `"m"`, `"m\u00e9"`, 1) + "\n" + strings.Replace(a, "0.25", "025", 1) + "\n" + strings.Replace(a, "0.25", "-2.5e-1", 1),
+		a + "\n" + strings.Replace(a, `"x":1`, `"x":1,"x":2,"model":"n"`, 1) + "\n" + a[:len(a)-1] + "," + "\n" + a[:40],
+	} {
+		f.Add([]byte(lines))
+	}
+	parse := func(lines ...[]byte) (rows []experiment.Request, reasons []string) {
+		sink := newRowSink("fuzz", newClock(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)), nil, nil).forParser()
+		chunk := newLogChunk()
+		for i, line := range lines {
+			chunk.add(int64(i), "", line)
+		}
+		newCanonicalJSON(sink).parse(chunk)
+		for _, r := range chunk.rejects {
+			reasons = append(reasons, r.reason+": "+r.text)
+		}
+		return chunk.batch.Requests, reasons
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lines := bytes.Split(data, []byte("\n"))
+		rows, reasons := parse(lines...)
+		var alone []experiment.Request
+		var aloneReasons []string
+		for _, line := range lines {
+			row, reject := parse(line)
+			alone, aloneReasons = append(alone, row...), append(aloneReasons, reject...)
+			read := len(reject) == 0 || !strings.HasPrefix(reject[0], reasonNotJSON)
+			object := json.Valid(line) && bytes.HasPrefix(bytes.TrimLeft(line, " \t\r"), []byte("{"))
+			if read != object && nesting(line) <= maxJSONDepth {
+				t.Errorf("%q is an object: %v", line, object)
+			}
+		}
+		if !slices.Equal(rows, alone) || !slices.Equal(reasons, aloneReasons) {
+			t.Errorf("together %v %q, one by one %v %q", rows, reasons, alone, aloneReasons)
+		}
+	})
+}
+
 func nesting(data []byte) int {
 	depth, deepest := 0, 0
 	for _, c := range data {
