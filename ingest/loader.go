@@ -88,7 +88,7 @@ func (s *Store) newLoader(ctx context.Context, info LoadInfo) (*Loader, error) {
 		l.keys.giveUp() // nobody will ask
 	}
 	if err := l.begin(); err != nil {
-		return nil, errors.Join(err, l.rollback(), conn.Close())
+		return nil, errors.Join(err, l.rollback(), l.leave())
 	}
 	l.requests = newRecordBuilder(l.alloc, loadedRequestColumns(l.row.LoadID, info.Format != SourceDrive))
 	l.attempts = newSideTable("attempts", l.alloc, loadedAttemptColumns(l.row.LoadID))
@@ -97,7 +97,7 @@ func (s *Store) newLoader(ctx context.Context, info LoadInfo) (*Loader, error) {
 }
 
 func (l *Loader) begin() error {
-	if _, err := l.conn.ExecContext(l.ctx, "SET GLOBAL preserve_insertion_order = true"); err != nil {
+	if _, err := l.conn.ExecContext(l.ctx, keepOrder(true)); err != nil {
 		return err
 	}
 	if _, err := l.conn.ExecContext(l.ctx, "BEGIN TRANSACTION"); err != nil {
@@ -360,10 +360,20 @@ func (l *Loader) close() error {
 	l.attempts.release()
 	l.rejects.release()
 	l.alloc.close()
-	err := l.conn.Close()
+	err := l.leave()
 	l.store.loading.Unlock()
 	return err
 }
+
+// leave gives the connection back.
+func (l *Loader) leave() error {
+	l.conn.ExecContext(context.WithoutCancel(l.ctx), keepOrder(false)) //nolint:errcheck // what comes after is right in any order
+	return l.conn.Close()
+}
+
+// keepOrder is the SQL that makes DuckDB keep the order of rows, or not. A load needs it: of duplicates that are equally
+// complete the later one counts.
+func keepOrder(on bool) string { return fmt.Sprintf("SET GLOBAL preserve_insertion_order = %t", on) }
 
 // insertion is an INSERT that runs in its own goroutine and reads the records that are sent to it.
 type insertion struct {

@@ -121,7 +121,7 @@ func dataSource(path string, o Options) (string, error) {
 	}
 	settings := url.Values{
 		"threads": {strconv.Itoa(o.threads())},
-		// Sums are exact in any order, so a load need not keep the order of the rows.
+		// Sums are exact in any order: only a load keeps the order of the rows.
 		"preserve_insertion_order": {"false"},
 		// What is not built in is not fetched: the program needs no network and uses none.
 		"autoinstall_known_extensions": {"false"},
