@@ -3,6 +3,7 @@ package ingest
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 
 	"switchback/stats"
@@ -96,4 +97,42 @@ func (b *bins) slotOf(bin int32) (slot int, ok bool) {
 		return b.slots() - 1, true
 	}
 	return int(bin) + 1, bin >= stats.BinZero && int(bin)+1 < b.slots()-1
+}
+
+// lowestIn and highestIn are the smallest and the largest value of a bin, in 1 … stats.Inf − 1.
+func (b *bins) lowestIn(slot int) int64 {
+	if slot == 0 {
+		return 1
+	}
+	return min(b.lowest[slot-1], stats.Inf-1)
+}
+
+func (b *bins) highestIn(slot int) int64 {
+	switch slot {
+	case 0:
+		return 1
+	case b.slots() - 1:
+		return stats.Inf - 1
+	}
+	return b.lowest[slot] - 1
+}
+
+// ranked returns the value with a rank from 1 among values, which it reorders: it sorts those of one bin only.
+func (b *bins) ranked(values []int64, rank int) int64 {
+	counts := make([]int, b.slots())
+	for _, v := range values {
+		counts[b.slot(v)]++
+	}
+	slot := 0
+	for ; rank > counts[slot]; slot++ {
+		rank -= counts[slot]
+	}
+	alike := values[:0]
+	for _, v := range values {
+		if b.slot(v) == slot {
+			alike = append(alike, v)
+		}
+	}
+	slices.Sort(alike)
+	return alike[rank-1]
 }

@@ -39,12 +39,24 @@ func micros(expr string) string { return rules.DuckDB{}.Micros(expr) }
 type quantity struct{ name, value string }
 
 // quantities defines the values that quantiles are taken of. m is the row of `measurable` of r's load.
-func quantities() []quantity {
+func quantities() []quantity { return quantitiesBy(rules.Serving(rules.DuckDB{})) }
+
+// quantitiesBy is quantities with a column that has the time of the serving attempt, such as that of requestsServing.
+func quantitiesBy(serving string) []quantity {
 	var out []quantity
-	for _, q := range rules.Quantities(rules.DuckDB{}) {
+	for _, q := range rules.Quantities(rules.DuckDB{}, serving) {
 		out = append(out, quantity{q.Name, q.Value})
 	}
 	return out
+}
+
+// servingTime is a column of the rows of requestsServing that is asked for several times in the quantities: DuckDB would
+// compute it as often.
+const servingTime = "r.serving_us"
+
+// requestsServing are rows r of requests with their servingTime.
+func requestsServing() string {
+	return "(SELECT r.*, " + rules.Serving(rules.DuckDB{}) + " AS serving_us FROM requests r) r"
 }
 
 // measurable says per load which columns its log has at all.

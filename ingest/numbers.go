@@ -2,10 +2,10 @@ package ingest
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
 
@@ -16,6 +16,7 @@ import (
 // values need more than that.
 type numbers struct {
 	codes []uint32
+	mu    sync.Mutex    // guards long
 	long  map[int]int64 // by row
 }
 
@@ -29,7 +30,7 @@ func newNumbers(rows int) *numbers {
 	return &numbers{codes: make([]uint32, rows), long: map[int]int64{}}
 }
 
-// set writes the value of a row that is unknown so far.
+// set writes the value of a row that is unknown so far. Several goroutines may set rows of their own.
 func (n *numbers) set(row int, value int64) {
 	switch {
 	case value >= 0 && value < codeLong-1:
@@ -37,7 +38,10 @@ func (n *numbers) set(row int, value int64) {
 	case value == stats.Inf:
 		n.codes[row] = codeInfinite
 	default:
-		n.codes[row], n.long[row] = codeLong, value
+		n.codes[row] = codeLong
+		n.mu.Lock()
+		n.long[row] = value
+		n.mu.Unlock()
 	}
 }
 
@@ -73,10 +77,19 @@ func (n *numbers) read(column *array.Int64, places []int) {
 	}
 }
 
+// readFrom writes a column of a result to the rows from first on.
+func (n *numbers) readFrom(first int, column *array.Int64) {
+	for i, v := range column.Int64Values() {
+		if column.IsValid(i) {
+			n.set(first+i, v)
+		}
+	}
+}
+
 // fromRequests is the FROM clause of queries that take quantities from rows r: with what each row's log has at all, in m.
 // That is one row for all when the logs agree, and spares a join.
-func fromRequests(ctx context.Context, conn *sql.Conn) (string, error) {
-	rows, err := conn.QueryContext(ctx, "SELECT load_id IS NULL, streamed, caller_ttft, total FROM ("+measurable+")")
+func (s *Store) fromRequests(ctx context.Context) (string, error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT load_id IS NULL, streamed, caller_ttft, total FROM ("+measurable+")")
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +102,7 @@ func fromRequests(ctx context.Context, conn *sql.Conn) (string, error) {
 	}
 	if loads = slices.Compact(loads); len(loads) == 1 && !loads[0].none {
 		h := loads[0]
-		return fmt.Sprintf(" FROM requests r, (SELECT %t AS streamed, %t AS caller_ttft, %t AS total) m ", h.streamed, h.callerTTFT, h.total), nil
+		return fmt.Sprintf(" FROM %s, (SELECT %t AS streamed, %t AS caller_ttft, %t AS total) m ", requestsServing(), h.streamed, h.callerTTFT, h.total), nil
 	}
-	return " FROM requests r JOIN (" + measurable + ") m ON m.load_id = r.load_id ", nil
+	return " FROM " + requestsServing() + " JOIN (" + measurable + ") m ON m.load_id = r.load_id ", nil
 }

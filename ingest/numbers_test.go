@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,14 +32,18 @@ func TestNumbers(t *testing.T) {
 
 // Every row lies in one slice, also those outside the plan.
 func TestSlices(t *testing.T) {
+	ctx := context.Background()
 	s := openTemp(t)
 	load(t, s, messyRequests(3_000, 8))
 	plan := weekPlan(t)
 	for _, rows := range []int{0, 10 * rowsAtATime} {
 		var counts []int64
-		err := eachSlice(plan, rows, func(condition string) error {
+		var mu sync.Mutex
+		err := s.eachSlice(ctx, plan, rows, func(ctx context.Context, condition string) error {
 			var n int64
-			err := s.db.QueryRowContext(context.Background(), "SELECT count(*) FROM requests r WHERE true"+condition).Scan(&n)
+			err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM requests r WHERE true"+condition).Scan(&n)
+			mu.Lock()
+			defer mu.Unlock()
 			counts = append(counts, n)
 			return err
 		})

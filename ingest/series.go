@@ -2,13 +2,12 @@ package ingest
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/apache/arrow/go/v17/arrow"
 
 	"switchback/ingest/rules"
 	"switchback/stats"
@@ -16,34 +15,39 @@ import (
 
 // Series answers stats.Analyze about parts of the rows: those of some minutes of their blocks, those that another burn-in
 // would keep, those of conversations that their block began, those of all clients but one. All parts come from one pass
-// over the table into a narrow temporary one, from which the rows around the quantiles are fetched once. Several goroutines
-// may ask Sources of it at a time. Close it.
+// over the table, whose rows stay in memory as numbers. Several goroutines may ask Sources of it at a time. Close it.
 type Series struct {
-	asking  sync.Mutex // held by a question that a Source asks the connection
-	conn    *sql.Conn
-	columns columnMap
-	window  Window
-	metrics []seriesMetric
-	step    int // minutes, the finest division of a block
-	models  []string
-	burnIn  []bool // by cell: its block has a burn-in
-	blockOf []int  // by cell: index of its block in the plan, -1 for none
-	anyBurn bool
-	clients []string // the largest, by kept requests; the client 0 of a row is any other
-	kept    []int64  // kept requests by cell
-	rows    int64    // in the temporary table
-	sums    partCounts
-	outside partCounts
+	store     *Store
+	columns   columnMap
+	window    Window
+	metrics   []seriesMetric
+	step      int // minutes, the finest division of a block
+	models    []string
+	cells     map[uint64]int // by hash of model and block
+	places    []cellPlace    // by cell
+	burnIn    []bool         // by cell: its block has a burn-in
+	blockOf   []int          // by cell: index of its block in the plan, -1 for none
+	anyBurn   bool
+	clients   []string         // the largest, by kept requests; the client 0 of a row is any other
+	clientOf  map[uint64]uint8 // by hash of the name
+	fragments []fragment
+	counts    [][]int64 // by count and fragment: the rows, then the sums Y and N of ratios
+	rows      []rowPart
+	kept      []int64 // kept requests by cell
+	bins      *bins
 }
 
 // seriesMetric is a metric with what Series knows of its values.
 type seriesMetric struct {
-	measure
-	column string // of the temporary table, for quantiles
-	counts int    // place of its first count in Series.outside for quantiles, in Series.sums for ratios
-	lo, hi []int64
-	near   nearRows
+	rules.Measure
+	counts  int // of a ratio: place of its Y in Series.counts, which N follows
+	lo, hi  []int64
+	outside outsideCounts
+	near    nearRows
 }
+
+// cellPlace is the model and the column of a cell.
+type cellPlace struct{ model, column int32 }
 
 // fragment is what tells which parts a row belongs to: parts are made of whole fragments.
 type fragment struct {
@@ -58,7 +62,6 @@ type fragment struct {
 type Part struct {
 	from, to int // steps, half-open
 	has      func(fragment) bool
-	sql      string // the same, for a row of the temporary table
 }
 
 // manySteps is above every step.
@@ -73,41 +76,38 @@ func (s *Store) Series(ctx context.Context, w Window, models, metrics []string, 
 		return nil, err
 	}
 	columns, _ := matchPairs(plan, w)
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &Series{conn: conn, columns: columns, window: w, models: models, step: max(1, int(step/time.Minute))}
-	for _, m := range measures() {
-		if slices.Contains(metrics, m.id) && (m.n != "" || m.kind == stats.Quantile) {
-			out.metrics = append(out.metrics, seriesMetric{measure: m})
+	out := &Series{store: s, columns: columns, window: w, models: models, step: max(1, int(step/time.Minute)), bins: newBins()}
+	for _, m := range rules.Measures(rules.DuckDBRows{}) {
+		if slices.Contains(metrics, m.ID) && (m.N != "" || m.Kind == stats.Quantile) {
+			out.metrics = append(out.metrics, seriesMetric{Measure: m})
 		}
 	}
 	if err := out.prepare(ctx, min(clients, 250)); err != nil {
-		return nil, errors.Join(fmt.Errorf("series of blocks: %w", err), out.Close())
+		return nil, fmt.Errorf("series of blocks: %w", err)
 	}
 	return out, nil
 }
 
-// Close drops the temporary tables.
+// Close lets go of the rows.
 func (s *Series) Close() error {
-	_, err := s.conn.ExecContext(context.Background(),
-		"DROP TABLE IF EXISTS temp.since; DROP TABLE IF EXISTS temp.places; DROP TABLE IF EXISTS temp.clients; DROP TABLE IF EXISTS temp.around")
-	return errors.Join(err, s.conn.Close())
+	s.rows = nil
+	return nil
 }
 
 func (s *Series) prepare(ctx context.Context, clients int) error {
-	for _, do := range []func(context.Context) error{
-		s.makePlaces,
-		func(ctx context.Context) error { return s.makeClients(ctx, clients) },
-		s.makeSince,
-		s.findWindows,
-		s.countSums,
-		s.countOutside,
-		s.fetchNear,
-	} {
-		if err := do(ctx); err != nil {
-			return err
+	if err := s.makePlaces(ctx); err != nil {
+		return err
+	}
+	if err := s.findClients(ctx, clients); err != nil {
+		return err
+	}
+	if err := s.readRows(ctx); err != nil {
+		return err
+	}
+	for i := range s.metrics {
+		if m := &s.metrics[i]; m.Kind == stats.Quantile {
+			s.findWindows(m)
+			s.divide(m)
 		}
 	}
 	return nil
@@ -115,10 +115,14 @@ func (s *Series) prepare(ctx context.Context, clients int) error {
 
 func (s *Series) width() int { return max(1, 2*len(s.columns.pairs)) }
 
-// makePlaces writes the cell and the index in the plan of every model and block that has a partner.
+// makePlaces finds the cell and the index in the plan of every model and block that has a partner.
 func (s *Series) makePlaces(ctx context.Context) error {
 	cells := len(s.models) * s.width()
 	s.burnIn, s.kept, s.blockOf = make([]bool, cells), make([]int64, cells), slices.Repeat([]int{-1}, cells)
+	s.cells, s.places = map[uint64]int{}, make([]cellPlace, cells)
+	for cell := range cells {
+		s.places[cell] = cellPlace{int32(cell / s.width()), int32(cell % s.width())}
+	}
 	index := map[blockKey]int{}
 	for i, b := range s.columns.plan.Blocks {
 		index[blockKey{b.Model, b.ID}] = i
@@ -142,97 +146,40 @@ func (s *Series) makePlaces(ctx context.Context) error {
 			s.anyBurn = s.anyBurn || s.burnIn[cell]
 		}
 	}
-	for i, b := range s.columns.plan.Blocks {
+	for _, b := range s.columns.plan.Blocks {
 		if column, ok := s.columns.column[blockKey{b.Model, b.ID}]; ok {
-			blocks = append(blocks, fmt.Sprintf("(%s, %s, %d, %d, %d)", quote(b.Model), quote(b.ID), column, i, b.Starts.UnixMicro()))
+			blocks = append(blocks, fmt.Sprintf("(%s, %s, %d)", quote(b.Model), quote(b.ID), column))
 		}
 	}
 	if len(models) == 0 || len(blocks) == 0 {
-		_, err := s.conn.ExecContext(ctx, "CREATE TEMP TABLE places (model VARCHAR, block_id VARCHAR, cell INTEGER, block INTEGER, starts BIGINT)")
-		return err
+		return nil
 	}
-	_, err := s.conn.ExecContext(ctx, `CREATE TEMP TABLE places AS
-		SELECT m.model, b.block_id, CAST(m.cell + b.cell AS INTEGER) AS cell, CAST(b.block AS INTEGER) AS block, CAST(b.starts AS BIGINT) AS starts
-		FROM (VALUES `+strings.Join(models, ", ")+`) m(model, schedule, cell) JOIN (VALUES `+strings.Join(blocks, ", ")+`) b(schedule, block_id, cell, block, starts)
-		USING (schedule)`)
-	return err
-}
-
-// makeClients finds the clients with the most kept requests.
-func (s *Series) makeClients(ctx context.Context, n int) error {
-	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf(`SELECT r.client_id FROM requests r WHERE r.client_id IS NOT NULL AND %s
-		GROUP BY r.client_id ORDER BY count(*) DESC, r.client_id LIMIT %d`, s.window.kept(), n))
-	if err != nil {
-		return err
-	}
-	if s.clients, err = collect(rows, func(scan func(...any) error) (c string, err error) { return c, scan(&c) }); err != nil {
-		return err
-	}
-	if _, err := s.conn.ExecContext(ctx, "CREATE TEMP TABLE clients (client_id VARCHAR, client UTINYINT)"); err != nil {
-		return err
-	}
-	for i, c := range s.clients {
-		if _, err := s.conn.ExecContext(ctx, "INSERT INTO clients VALUES (?, ?)", c, i+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Of a row r in its place p, seen by a client c.
-const (
-	stepOf = "(epoch_us(r.ts) - p.starts) // %d"
-	keptOf = "NOT r.in_burn_in"
-)
-
-func (s *Series) stepOf() string { return fmt.Sprintf(stepOf, int64(s.step)*60_000_000) }
-
-// from joins rows with their places.
-func (s *Series) from() string {
-	return " FROM requests r JOIN temp.places p ON p.model = r.model AND p.block_id = r.block_id"
-}
-
-const withClients = " LEFT JOIN temp.clients c ON c.client_id = r.client_id"
-
-// inBlocks is the condition that a row counts in some part.
-func (s *Series) inBlocks() string {
-	return s.window.inside() + " AND r.in_burn_in IS NOT NULL AND " + rules.NoCacheHit(rules.DuckDB{})
-}
-
-// fragmentOf is the fragment of a row r in its place p, seen by a client c, in the order that readFragments expects.
-func (s *Series) fragmentOf() string {
-	return fmt.Sprintf("p.cell AS cell, CAST(%s AS USMALLINT) AS step, CAST(coalesce(c.client, 0) AS UTINYINT) AS client, %s AS kept, %s AS born",
-		s.stepOf(), keptOf, rules.Born(rules.DuckDB{}))
-}
-
-// makeSince keeps what tells the parts of a row, and the quantities that quantiles are taken of.
-func (s *Series) makeSince(ctx context.Context) error {
-	selected := []string{s.fragmentOf()}
-	perLoad := false
-	for i, m := range s.metrics {
-		for _, q := range quantities() {
-			if m.kind == stats.Quantile && q.name == m.quantity {
-				s.metrics[i].column = "q_" + q.name
-				if column := q.value + " AS q_" + q.name; !slices.Contains(selected, column) {
-					selected = append(selected, column)
-				}
-				perLoad = perLoad || strings.Contains(q.value, "m.")
+	query := "SELECT hash(m.model, b.block_id), CAST(m.cell + b.cell AS BIGINT) FROM (VALUES " + strings.Join(models, ", ") +
+		") m(model, schedule, cell) JOIN (VALUES " + strings.Join(blocks, ", ") + ") b(schedule, block_id, cell) USING (schedule)" // as placeOf
+	return s.store.queryRecords(ctx, query, []arrow.Type{arrow.UINT64, arrow.INT64}, 2, func(fetched []records) error {
+		for _, r := range fetched {
+			for i, hash := range r.uint64s(0) {
+				s.cells[hash] = int(r.int64s(1)[i])
 			}
 		}
-	}
-	query := "CREATE TEMP TABLE since AS "
-	if perLoad {
-		query += "WITH measurable AS (" + measurable + ") "
-	}
-	query += "SELECT " + strings.Join(selected, ", ") + s.from() + withClients
-	if perLoad {
-		query += " JOIN measurable m ON m.load_id = r.load_id"
-	}
-	result, err := s.conn.ExecContext(ctx, query+" WHERE "+s.inBlocks())
+		return nil
+	})
+}
+
+// findClients finds the clients with the most kept requests.
+func (s *Series) findClients(ctx context.Context, n int) error {
+	s.clientOf = map[uint64]uint8{}
+	rows, err := s.store.db.QueryContext(ctx, fmt.Sprintf(`SELECT client_id, hash(client_id) FROM (SELECT r.client_id, count(*) AS rows FROM requests r
+		WHERE r.client_id IS NOT NULL AND %s GROUP BY r.client_id ORDER BY rows DESC, r.client_id LIMIT %d) ORDER BY rows DESC, client_id`, s.window.kept(), n))
 	if err != nil {
 		return err
 	}
-	s.rows, err = result.RowsAffected()
+	s.clients, err = collect(rows, func(scan func(...any) error) (c string, err error) {
+		var hash uint64
+		err = scan(&c, &hash)
+		s.clientOf[hash] = uint8(len(s.clientOf) + 1)
+		return c, err
+	})
 	return err
 }
 
@@ -243,7 +190,6 @@ func (s *Series) Minutes(from, to int) Part {
 	return Part{
 		from: lo, to: hi,
 		has: func(f fragment) bool { return int(f.step) >= lo && int(f.step) < hi },
-		sql: fmt.Sprintf("step >= %d AND step < %d", lo, hi),
 	}
 }
 
@@ -251,24 +197,15 @@ func (s *Series) Minutes(from, to int) Part {
 // blocks that have one, or of all blocks when none has.
 func (s *Series) BurnIn(minutes int) Part {
 	lo := minutes / s.step
-	without := []string{"-1"}
-	if s.anyBurn {
-		for cell, has := range s.burnIn {
-			if !has {
-				without = append(without, fmt.Sprint(cell))
-			}
-		}
-	}
 	return Part{
 		to:  manySteps,
 		has: func(f fragment) bool { return int(f.step) >= lo || s.anyBurn && !s.burnIn[f.cell] },
-		sql: fmt.Sprintf("(step >= %d OR cell IN (%s))", lo, strings.Join(without, ", ")),
 	}
 }
 
 // BornInBlock are the kept rows that no earlier block pinned to an endpoint.
 func (s *Series) BornInBlock() Part {
-	return Part{to: manySteps, has: func(f fragment) bool { return f.kept && f.born }, sql: "kept AND born"}
+	return Part{to: manySteps, has: func(f fragment) bool { return f.kept && f.born }}
 }
 
 // Clients returns the clients with the most kept requests, largest first.
@@ -280,6 +217,5 @@ func (s *Series) WithoutClient(client string) Part {
 	return Part{
 		to:  manySteps,
 		has: func(f fragment) bool { return f.kept && (f.client != out || out == 0) },
-		sql: fmt.Sprintf("kept AND (client <> %d OR %[1]d = 0)", out),
 	}
 }

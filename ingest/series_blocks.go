@@ -29,15 +29,13 @@ func (s *Series) Blocks(ctx context.Context, metrics []string) ([]BlockSeries, e
 		return nil, fmt.Errorf("rows of blocks: %w", err)
 	}
 	for _, m := range s.metrics {
-		column := slices.Index(metrics, m.id)
+		column := slices.Index(metrics, m.ID)
 		if column < 0 {
 			continue
 		}
 		values := make([]*float64, len(out))
-		if m.kind == stats.Quantile {
-			if err := s.quantilesOfBlocks(ctx, m, values); err != nil {
-				return nil, fmt.Errorf("%s of blocks: %w", m.id, err)
-			}
+		if m.Kind == stats.Quantile {
+			s.quantilesOfBlocks(m, values)
 		} else {
 			s.ratiosOfBlocks(m, values)
 		}
@@ -50,7 +48,7 @@ func (s *Series) Blocks(ctx context.Context, metrics []string) ([]BlockSeries, e
 
 // countBlocks counts all rows, also those without a model.
 func (s *Series) countBlocks(ctx context.Context, out []BlockSeries) error {
-	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf(`SELECT %s, r.block_id, count(*), count(*) FILTER (r.in_burn_in) FROM requests r
+	rows, err := s.store.db.QueryContext(ctx, fmt.Sprintf(`SELECT %s, r.block_id, count(*), count(*) FILTER (r.in_burn_in) FROM requests r
 		WHERE r.block_id IS NOT NULL AND %s GROUP BY ALL`, strings.ReplaceAll(scheduleOf(s.columns.plan), "r.model", "coalesce(r.model, '')"), s.window.inside()))
 	if err != nil {
 		return err
@@ -74,38 +72,54 @@ func (s *Series) countBlocks(ctx context.Context, out []BlockSeries) error {
 // ratiosOfBlocks divides the sums over all models.
 func (s *Series) ratiosOfBlocks(m seriesMetric, values []*float64) {
 	y, n := make([]int64, len(values)), make([]int64, len(values))
-	for i, f := range s.sums.fragments {
+	for i, f := range s.fragments {
 		if f.kept {
-			y[s.blockOf[f.cell]] += s.sums.of[m.counts+countY][i]
-			n[s.blockOf[f.cell]] += s.sums.of[m.counts+countN][i]
+			y[s.blockOf[f.cell]] += s.counts[m.counts][i]
+			n[s.blockOf[f.cell]] += s.counts[m.counts+1][i]
 		}
 	}
 	for i := range values {
 		if n[i] > 0 {
-			v := float64(y[i]) / float64(n[i]) * m.scale
+			v := float64(y[i]) / float64(n[i]) * m.Scale
 			values[i] = &v
 		}
 	}
 }
 
-// quantilesOfBlocks takes quantiles over all models. A decimal share makes DuckDB find the rank in whole numbers.
-func (s *Series) quantilesOfBlocks(ctx context.Context, m seriesMetric, values []*float64) error {
-	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf(`SELECT p.block, quantile_disc(%[1]s, 0.%03[2]d) FROM temp.since JOIN
-		(SELECT DISTINCT cell, block FROM temp.places) p USING (cell) WHERE kept AND %[1]s IS NOT NULL GROUP BY p.block`, m.column, m.perMille))
-	if err != nil {
-		return err
+// quantilesOfBlocks takes quantiles of the kept rows over all models, ranks in whole numbers.
+func (s *Series) quantilesOfBlocks(m seriesMetric, values []*float64) {
+	starts := make([]int, len(values)+1) // of each block's values, and the end
+	each := func(do func(block int, value int64)) {
+		for i := range s.rows {
+			of := s.rows[i].values[m.Quantity]
+			for row, f := range s.rows[i].fragments {
+				if f >= 0 && s.fragments[f].kept {
+					if v, known := of.at(row); known {
+						do(s.blockOf[s.fragments[f].cell], v)
+					}
+				}
+			}
+		}
 	}
-	_, err = collect(rows, func(scan func(...any) error) (struct{}, error) {
-		var block int
-		var value int64
-		err := scan(&block, &value)
-		if err == nil && value < stats.Inf {
-			v := float64(value) * m.scale
+	each(func(block int, _ int64) { starts[block+1]++ })
+	for block := range values {
+		starts[block+1] += starts[block]
+	}
+	byBlock, next := make([]int64, starts[len(values)]), slices.Clone(starts)
+	each(func(block int, value int64) {
+		byBlock[next[block]] = value
+		next[block]++
+	})
+	parallel(s.store.threads, len(values), func(block int) {
+		own := byBlock[starts[block]:starts[block+1]]
+		if len(own) == 0 {
+			return
+		}
+		if value := s.bins.ranked(own, max(1, (m.PerMille*len(own)+999)/1000)); value < stats.Inf {
+			v := float64(value) * m.Scale
 			values[block] = &v
 		}
-		return struct{}{}, err
 	})
-	return err
 }
 
 // busyRows is the typical number of rows of a step from which a step without any is a gap.
@@ -115,8 +129,8 @@ const busyRows = 20
 // with most of them.
 func (s *Series) Gaps() (minutes int, block string) {
 	return FindGaps(s.columns.plan, s.window, s.step, func(add func(block, step int, rows int64)) {
-		for i, f := range s.sums.fragments {
-			add(s.blockOf[f.cell], int(f.step), s.sums.of[0][i])
+		for i, f := range s.fragments {
+			add(s.blockOf[f.cell], int(f.step), s.counts[0][i])
 		}
 	})
 }

@@ -1,14 +1,8 @@
 package ingest
 
-import (
-	"context"
-	"fmt"
+import "slices"
 
-	"github.com/apache/arrow/go/v17/arrow"
-)
-
-// Bins of the values that the sources of a Series answer with: one below the rows that were fetched, some among them,
-// one above.
+// Bins of the values that the sources of a Series answer with: one below the window, some inside, one above.
 const (
 	binBelow  = 0
 	fetchBins = 16
@@ -16,13 +10,16 @@ const (
 	allBins   = binAbove + 1
 )
 
-// nearRows are the rows with a value inside the window around a quantile, in order of their step.
+// nearRows are the rows with a value inside the window around a quantile.
 type nearRows struct {
-	fragments []fragment
-	models    []int32
+	fragments []int32
 	values    []int64
 	bins      []uint8
-	starts    []int // of each step's rows, and the end
+	starts    []int // of each step's rows, and the end, when they are in order of their step
+}
+
+func (n *nearRows) add(fragment int32, value int64, bin uint8) {
+	n.fragments, n.values, n.bins = append(n.fragments, fragment), append(n.values, value), append(n.bins, bin)
 }
 
 // between returns the range of the rows of some steps.
@@ -31,66 +28,33 @@ func (n *nearRows) between(from, to int) (first, end int) {
 	return n.starts[min(from, last)], n.starts[min(to, last)]
 }
 
-// fetchNear fetches the rows around each quantile.
-func (s *Series) fetchNear(ctx context.Context) error {
-	quantiles := 0
-	for i := range s.metrics {
-		m := &s.metrics[i]
-		if m.column == "" {
-			continue
-		}
-		query := fmt.Sprintf("SELECT cell, step, client, kept, born, %s AS value%s WHERE %[1]s BETWEEN a.lo%[3]d AND a.hi%[3]d", m.column, s.around(), quantiles)
-		quantiles++
-		var err error
-		m.near, err = s.readNear(ctx, query, m)
-		if err != nil {
-			return fmt.Errorf("rows around %s: %w", m.id, err)
-		}
-	}
-	return nil
-}
-
-// readNear sorts the fetched rows by step. In which order they come does not matter.
-func (s *Series) readNear(ctx context.Context, query string, m *seriesMetric) (nearRows, error) {
-	var fetched []records
-	defer func() {
-		for _, r := range fetched {
-			r.Release()
-		}
-	}()
-	rows := 0
-	var perStep []int
-	err := queryRecords(ctx, s.conn, query, append(fragmentTypes(), arrow.INT64), func(r records) {
-		r.Retain()
-		fetched = append(fetched, r)
-		rows += int(r.NumRows())
-		for _, step := range r.uint16s(1) {
-			for int(step) >= len(perStep) {
-				perStep = append(perStep, 0)
+// sortBySteps puts rows in order of their step.
+func (s *Series) sortBySteps(parts []nearRows) nearRows {
+	var n nearRows
+	n.starts = []int{0}
+	for _, p := range parts {
+		for _, f := range p.fragments {
+			step := int(s.fragments[f].step)
+			for len(n.starts) < step+2 {
+				n.starts = append(n.starts, 0)
 			}
-			perStep[step]++
-		}
-	})
-	if err != nil {
-		return nearRows{}, err
-	}
-	n := nearRows{
-		fragments: make([]fragment, rows), models: make([]int32, rows), values: make([]int64, rows), bins: make([]uint8, rows),
-		starts: make([]int, len(perStep)+1),
-	}
-	for i, count := range perStep {
-		n.starts[i+1] = n.starts[i] + count
-	}
-	next := append([]int{}, n.starts...)
-	for _, r := range fetched {
-		values := r.int64s(len(r.Columns()) - 1)
-		for i, f := range r.fragments() {
-			at, model := next[f.step], f.cell/int32(s.width())
-			next[f.step]++
-			n.fragments[at], n.models[at], n.values[at], n.bins[at] = f, model, values[i], binBetween(values[i], m.lo[model], m.hi[model])
+			n.starts[step+1]++
 		}
 	}
-	return n, nil
+	for step := range len(n.starts) - 1 {
+		n.starts[step+1] += n.starts[step]
+	}
+	rows := n.starts[len(n.starts)-1]
+	n.fragments, n.values, n.bins = make([]int32, rows), make([]int64, rows), make([]uint8, rows)
+	next := slices.Clone(n.starts)
+	for _, p := range parts {
+		for i, f := range p.fragments {
+			at := &next[s.fragments[f].step]
+			n.fragments[*at], n.values[*at], n.bins[*at] = f, p.values[i], p.bins[i]
+			*at++
+		}
+	}
+	return n
 }
 
 // binBetween numbers a value in lo … hi from 1 to fetchBins. A larger value never has a smaller bin.

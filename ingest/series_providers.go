@@ -37,7 +37,7 @@ func (s *Store) Providers(ctx context.Context, w Window) ([]ProviderSeries, erro
 
 func (s *Store) servedByProviders(ctx context.Context, w Window) ([]ProviderSeries, error) {
 	value := map[string]string{}
-	for _, q := range quantities() {
+	for _, q := range quantitiesBy(servingTime) {
 		value[q.name] = q.value
 	}
 	var cost measure
@@ -47,8 +47,8 @@ func (s *Store) servedByProviders(ctx context.Context, w Window) ([]ProviderSeri
 		}
 	}
 	rows, err := s.db.QueryContext(ctx, fmt.Sprintf(`SELECT r.provider, r.arm, count(*), CAST(%s AS BIGINT), CAST(%s AS BIGINT), quantile_disc(%s, 0.500), quantile_disc(%s, 0.500)
-		FROM requests r WHERE r.provider IS NOT NULL AND r.arm IN (?, ?) AND %s GROUP BY r.provider, r.arm ORDER BY r.provider, r.arm`,
-		cost.y, cost.n, value["ttft"], value["throughput"], w.kept()), w.Arms.Control, w.Arms.Treatment)
+		FROM %s WHERE r.provider IS NOT NULL AND r.arm IN (?, ?) AND %s GROUP BY r.provider, r.arm ORDER BY r.provider, r.arm`,
+		cost.y, cost.n, value["ttft"], value["throughput"], requestsServing(), w.kept()), w.Arms.Control, w.Arms.Treatment)
 	if err != nil {
 		return nil, err
 	}

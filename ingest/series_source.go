@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"sync"
 
 	"switchback/stats"
 )
@@ -12,13 +12,22 @@ import (
 // Source returns the rows of a part as stats.Analyze asks for them, for one metric. Models and columns are the same for
 // every part, those of Pairs. Where models are weighed by traffic, the traffic is that of all kept rows.
 func (s *Series) Source(metric string, p Part) stats.Source {
-	return &partSource{series: s, metric: metric, part: p}
+	source := &partSource{series: s, metric: metric, part: p}
+	source.in = sync.OnceValue(func() []bool {
+		in := make([]bool, len(s.fragments))
+		for i, f := range s.fragments {
+			in[i] = p.has(f)
+		}
+		return in
+	})
+	return source
 }
 
 type partSource struct {
 	series *Series
 	metric string
 	part   Part
+	in     func() []bool // by fragment
 }
 
 var _ stats.Source = (*partSource)(nil)
@@ -32,7 +41,7 @@ func (p *partSource) Models(context.Context) ([]string, error) {
 func (p *partSource) Sums(_ context.Context, metric string) ([]stats.Sum, error) {
 	s := p.series
 	var out []stats.Sum
-	if metric == "requests" {
+	if metric == requests {
 		for cell, n := range s.kept {
 			model, column := s.place(int32(cell))
 			out = append(out, stats.Sum{Model: model, Column: column, N: n, Y: n})
@@ -43,11 +52,18 @@ func (p *partSource) Sums(_ context.Context, metric string) ([]stats.Sum, error)
 	if err != nil {
 		return nil, err
 	}
-	y, n := s.sums.of[m.counts+countY], s.sums.of[m.counts+countN]
-	for i, f := range s.sums.fragments {
-		if n[i] > 0 && p.part.has(f) {
-			model, column := s.place(f.cell)
-			out = append(out, stats.Sum{Model: model, Column: column, N: n[i], Y: y[i]})
+	y, n := make([]int64, len(s.kept)), make([]int64, len(s.kept))
+	for i, in := range p.in() {
+		if in {
+			cell := s.fragments[i].cell
+			y[cell] += s.counts[m.counts][i]
+			n[cell] += s.counts[m.counts+1][i]
+		}
+	}
+	for cell := range n {
+		if n[cell] > 0 {
+			model, column := s.place(int32(cell))
+			out = append(out, stats.Sum{Model: model, Column: column, N: n[cell], Y: y[cell]})
 		}
 	}
 	return out, nil
@@ -56,7 +72,7 @@ func (p *partSource) Sums(_ context.Context, metric string) ([]stats.Sum, error)
 // quantile returns what is known of the source's quantile.
 func (p *partSource) quantile(quantity string) (*seriesMetric, error) {
 	m, err := p.series.metric(p.metric)
-	if err == nil && (m.column == "" || m.quantity != quantity) {
+	if err == nil && (m.Kind != stats.Quantile || m.Quantity != quantity) {
 		err = fmt.Errorf("series of blocks: %s is not a quantile of %q", p.metric, quantity)
 	}
 	return m, err
@@ -68,24 +84,23 @@ func (p *partSource) Histogram(_ context.Context, quantity string) ([]stats.Bin,
 	if err != nil {
 		return nil, err
 	}
-	s := p.series
+	s, in := p.series, p.in()
 	// The slots of a cell: its bins, then the values up to 0 and the infinite ones.
 	const slotZero, slotInf, slots = allBins, allBins + 1, allBins + 2
 	counts := make([]int64, len(s.kept)*slots)
-	of := s.outside.of[m.counts:][:countsOfQuantile]
-	for i, f := range s.outside.fragments {
-		if p.part.has(f) {
+	for i, f := range s.fragments {
+		if in[i] {
 			cell := counts[int(f.cell)*slots:][:slots]
-			cell[binBelow] += of[countBelow][i]
-			cell[binAbove] += of[countAbove][i]
-			cell[slotZero] += of[countZero][i]
-			cell[slotInf] += of[countInfinite][i]
+			cell[binBelow] += m.outside.below[i]
+			cell[binAbove] += m.outside.above[i]
+			cell[slotZero] += m.outside.zero[i]
+			cell[slotInf] += m.outside.infinite[i]
 		}
 	}
 	first, end := m.near.between(p.part.from, p.part.to)
 	for i := first; i < end; i++ {
-		if f := m.near.fragments[i]; p.part.has(f) {
-			counts[int(f.cell)*slots+int(m.near.bins[i])]++
+		if f := m.near.fragments[i]; in[f] {
+			counts[int(s.fragments[f].cell)*slots+int(m.near.bins[i])]++
 		}
 	}
 	var out []stats.Bin
@@ -107,49 +122,54 @@ func (p *partSource) Histogram(_ context.Context, quantity string) ([]stats.Bin,
 }
 
 // Values implements stats.Source.
-func (p *partSource) Values(ctx context.Context, quantity string, bins []stats.ModelBin) ([]stats.Value, error) {
+func (p *partSource) Values(_ context.Context, quantity string, bins []stats.ModelBin) ([]stats.Value, error) {
 	m, err := p.quantile(quantity)
 	if err != nil {
 		return nil, err
 	}
-	s := p.series
+	s, in := p.series, p.in()
 	wanted := make([]bool, len(s.models)*allBins)
-	var outside []string
+	outside := false
 	for _, b := range bins {
 		wanted[b.Model*allBins+int(b.Bin)] = true
-		cells := fmt.Sprintf("cell >= %d AND cell < %d AND %s", b.Model*s.width(), (b.Model+1)*s.width(), m.column)
-		switch b.Bin {
-		case binBelow:
-			outside = append(outside, fmt.Sprintf("%s < %d", cells, m.lo[b.Model]))
-		case binAbove:
-			outside = append(outside, fmt.Sprintf("%s > %d", cells, m.hi[b.Model]))
-		}
+		outside = outside || b.Bin == binBelow || b.Bin == binAbove
 	}
 	near := &m.near
 	first, end := near.between(p.part.from, p.part.to)
 	out := make([]stats.Value, 0, (end-first)/4)
 	for i := first; i < end; i++ {
-		model := int(near.models[i])
-		if wanted[model*allBins+int(near.bins[i])] && p.part.has(near.fragments[i]) {
-			column := int(near.fragments[i].cell) - model*s.width()
+		f := near.fragments[i]
+		if !in[f] {
+			continue
+		}
+		if model, column := s.place(s.fragments[f].cell); wanted[model*allBins+int(near.bins[i])] {
 			out = append(out, stats.Value{Model: model, Column: column, Value: near.values[i], N: 1})
 		}
 	}
-	if len(outside) == 0 {
-		return out, nil
+	if outside {
+		out = p.valuesOutside(m, wanted, out)
 	}
-	s.asking.Lock()
-	defer s.asking.Unlock()
-	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf("SELECT cell, %[1]s, count(*) FROM temp.since WHERE %[1]s > 0 AND %[1]s < %[2]d AND %[3]s AND (%[4]s) GROUP BY ALL",
-		m.column, stats.Inf, p.part.sql, strings.Join(outside, " OR ")))
-	if err != nil {
-		return nil, fmt.Errorf("values of %s: %w", m.id, err)
+	return out, nil
+}
+
+// valuesOutside appends the values outside the windows of the models of which they are wanted.
+func (p *partSource) valuesOutside(m *seriesMetric, wanted []bool, out []stats.Value) []stats.Value {
+	s, in := p.series, p.in()
+	for i := range s.rows {
+		values := s.rows[i].values[m.Quantity]
+		for row, f := range s.rows[i].fragments {
+			if f < 0 || !in[f] {
+				continue
+			}
+			v, known := values.at(row)
+			if !known || v <= 0 || v == stats.Inf {
+				continue
+			}
+			model, column := s.place(s.fragments[f].cell)
+			if v < m.lo[model] && wanted[model*allBins+binBelow] || v > m.hi[model] && wanted[model*allBins+binAbove] {
+				out = append(out, stats.Value{Model: model, Column: column, Value: v, N: 1})
+			}
+		}
 	}
-	more, err := collect(rows, func(scan func(...any) error) (v stats.Value, err error) {
-		var cell int32
-		err = scan(&cell, &v.Value, &v.N)
-		v.Model, v.Column = s.place(cell)
-		return v, err
-	})
-	return append(out, more...), err
+	return out
 }

@@ -1,18 +1,23 @@
 package ingest
 
 import (
+	"context"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"switchback/experiment"
 )
 
 // rowsAtATime is how many rows a query may hand over: DuckDB keeps all of them, outside the memory that it is given.
-const rowsAtATime = 2_000_000
+const rowsAtATime = 1_000_000
 
 // eachSlice calls do with conditions on rows r, beginning with AND, that cut the time of a plan into slices, about as many
-// as keep each below rowsAtATime. Every row fulfils one of them. Where rows lie more or less in order of time, DuckDB reads
-// only those of the slice.
-func eachSlice(plan experiment.Plan, rows int, do func(condition string) error) error {
+// as keep each below rowsAtATime, several at a time. Every row fulfils one of them. Where rows lie more or less in order of
+// time, DuckDB reads only those of the slice.
+func (s *Store) eachSlice(ctx context.Context, plan experiment.Plan, rows int, do func(ctx context.Context, condition string) error) error {
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(s.threads)
 	parts := 1 + rows/rowsAtATime
 	starts, ends := plan.Window()
 	step := ends.Sub(starts) / time.Duration(parts)
@@ -24,9 +29,7 @@ func eachSlice(plan experiment.Plan, rows int, do func(condition string) error) 
 		if i < parts-1 {
 			condition += " AND r.ts < " + timestamp(starts.Add(time.Duration(i+1)*step))
 		}
-		if err := do(condition); err != nil {
-			return err
-		}
+		work.Go(func() error { return do(ctx, condition) })
 	}
-	return nil
+	return work.Wait()
 }

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,15 +13,14 @@ import (
 // Summaries answers the questions of stats.Analyze about the rows that a window keeps. It implements
 // stats.Source. Close it.
 type Summaries struct {
-	conn    *sql.Conn
-	threads int
+	store   *Store
 	columns columnMap
 	window  Window
 	models  []string
 	cells   map[uint64]int // by hash of model and block
 	kept    keptRows
 
-	mu   sync.Mutex // guards conn and sums
+	mu   sync.Mutex // guards sums
 	sums map[string][]stats.Sum
 }
 
@@ -36,11 +34,7 @@ func (s *Store) Summaries(ctx context.Context, w Window) (*Summaries, error) {
 		return nil, err
 	}
 	columns, _ := matchPairs(plan, w)
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sum := &Summaries{conn: conn, threads: s.threads, columns: columns, window: w, cells: map[uint64]int{}, sums: map[string][]stats.Sum{}}
+	sum := &Summaries{store: s, columns: columns, window: w, cells: map[uint64]int{}, sums: map[string][]stats.Sum{}}
 	found, err := sum.readSums(ctx)
 	if err == nil {
 		sum.placeCells(found)
@@ -48,7 +42,7 @@ func (s *Store) Summaries(ctx context.Context, w Window) (*Summaries, error) {
 		sum.kept, err = sum.readKept(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("summarise blocks: %w", err), sum.Close())
+		return nil, fmt.Errorf("summarise blocks: %w", err)
 	}
 	return sum, nil
 }
@@ -56,7 +50,7 @@ func (s *Store) Summaries(ctx context.Context, w Window) (*Summaries, error) {
 // Close lets go of the rows.
 func (s *Summaries) Close() error {
 	s.kept = keptRows{}
-	return s.conn.Close()
+	return nil
 }
 
 // width is the number of columns of a model: cell = model·width + column.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -32,7 +33,8 @@ func (s *Summaries) readKept(ctx context.Context) (keptRows, error) {
 	rows := k.starts[cells]
 	types := []arrow.Type{arrow.UINT64}
 	query := "SELECT " + placeOf
-	for _, q := range quantities() {
+	list := quantitiesBy(servingTime)
+	for _, q := range list {
 		k.values[q.name] = newNumbers(rows)
 		types = append(types, arrow.INT64)
 		query += ", " + q.value
@@ -40,13 +42,21 @@ func (s *Summaries) readKept(ctx context.Context) (keptRows, error) {
 	if rows == 0 {
 		return k, nil
 	}
-	from, err := fromRequests(ctx, s.conn)
+	from, err := s.store.fromRequests(ctx)
 	if err != nil {
 		return k, err
 	}
-	free := &freePlaces{next: slices.Clone(k.starts[:cells]), ends: k.starts[1:]}
-	err = eachSlice(s.columns.plan, rows, func(slice string) error {
-		return s.readSlice(ctx, query+from+"WHERE "+s.window.kept()+slice, types, free, k)
+	free := freePlaces{next: slices.Clone(k.starts[:cells]), ends: k.starts[1:]}
+	err = s.store.eachSlice(ctx, s.columns.plan, rows, func(ctx context.Context, slice string) error {
+		return s.store.queryRecords(ctx, query+from+"WHERE "+s.window.kept()+slice, types, 1, func(fetched []records) error {
+			for _, r := range fetched {
+				places := s.take(&free, r.uint64s(0))
+				for i, q := range list {
+					k.values[q.name].read(r.Column(i+1).(*array.Int64), places)
+				}
+			}
+			return nil
+		})
 	})
 	if err == nil && free.wrong() {
 		err = errors.New("rows came or went while they were read")
@@ -54,28 +64,9 @@ func (s *Summaries) readKept(ctx context.Context) (keptRows, error) {
 	return k, err
 }
 
-// readSlice reads the rows of a query, one quantity beside the other.
-func (s *Summaries) readSlice(ctx context.Context, query string, types []arrow.Type, free *freePlaces, k keptRows) error {
-	fetched, release, err := fetchRecords(ctx, s.conn, query, types, 1)
-	defer release()
-	if err != nil {
-		return err
-	}
-	places := make([][]int, len(fetched))
-	for i, r := range fetched {
-		places[i] = s.take(free, r.uint64s(0))
-	}
-	list := quantities()
-	parallel(s.threads, len(list), func(q int) {
-		for i, r := range fetched {
-			k.values[list[q].name].read(r.Column(q+1).(*array.Int64), places[i])
-		}
-	})
-	return nil
-}
-
 // freePlaces deals out the places of the rows of cells.
 type freePlaces struct {
+	mu         sync.Mutex
 	next, ends []int // by cell
 	full       bool  // a cell has more rows than places
 }
@@ -83,6 +74,8 @@ type freePlaces struct {
 // take returns the places of rows by the hashes of their cells, −1 for rows in none.
 func (s *Summaries) take(free *freePlaces, hashes []uint64) []int {
 	places := make([]int, len(hashes))
+	free.mu.Lock()
+	defer free.mu.Unlock()
 	last, cell := s.cellOf(0)
 	for i, hash := range hashes {
 		if hash != last { // rows of a cell tend to stand together
@@ -121,7 +114,7 @@ func (s *Summaries) Histogram(_ context.Context, quantity string) ([]stats.Bin, 
 		return nil, fmt.Errorf("histogram of %s: no such quantity", quantity)
 	}
 	byModel := make([][]stats.Bin, len(s.models))
-	parallel(s.threads, len(s.models), func(model int) {
+	parallel(s.store.threads, len(s.models), func(model int) {
 		counts := newBinCounts(s.kept.bins)
 		for column := range s.width() {
 			cell := model*s.width() + column
@@ -186,7 +179,7 @@ func (s *Summaries) Values(_ context.Context, quantity string, wanted []stats.Mo
 	}
 	rows := make([][]int, len(s.models))
 	ends := make([]int, len(s.models)+1)
-	parallel(s.threads, len(s.models), func(model int) {
+	parallel(s.store.threads, len(s.models), func(model int) {
 		of := in[model*slots:][:slots]
 		for row := s.kept.starts[model*s.width()]; row < s.kept.starts[(model+1)*s.width()]; row++ {
 			if v, known := values.at(row); known && of[s.kept.bins.slot(v)] {
@@ -198,7 +191,7 @@ func (s *Summaries) Values(_ context.Context, quantity string, wanted []stats.Mo
 		ends[model+1] = ends[model] + len(of)
 	}
 	out := make([]stats.Value, ends[len(rows)])
-	parallel(s.threads, len(s.models), func(model int) {
+	parallel(s.store.threads, len(s.models), func(model int) {
 		column, to := 0, out[ends[model]:]
 		for i, row := range rows[model] {
 			for row >= s.kept.starts[model*s.width()+column+1] {

@@ -54,15 +54,18 @@ func (s *Summaries) readSums(ctx context.Context) ([]foundSums, error) {
 		FROM requests r WHERE r.model IS NOT NULL AND r.block_id IS NOT NULL AND %s GROUP BY r.model, r.block_id, class) r`,
 		placeOf, where, class, noClass, strings.Join(sums, ", "), s.window.kept())
 	var out []foundSums
-	err := queryRecords(ctx, s.conn, query, types, func(r records) {
-		models, blocks, classes, hashes := r.texts(0), r.texts(1), r.int64s(2), r.uint64s(3)
-		for i := range hashes {
-			f := foundSums{model: strings.Clone(models.Value(i)), block: strings.Clone(blocks.Value(i)), class: classes[i], hash: hashes[i]}
-			for k := range 2 * len(metrics) {
-				f.values = append(f.values, r.int64s(4 + k)[i])
+	err := s.store.queryRecords(ctx, query, types, len(types), func(fetched []records) error {
+		for _, r := range fetched {
+			models, blocks, classes, hashes := r.texts(0), r.texts(1), r.int64s(2), r.uint64s(3)
+			for i := range hashes {
+				f := foundSums{model: strings.Clone(models.Value(i)), block: strings.Clone(blocks.Value(i)), class: classes[i], hash: hashes[i]}
+				for k := range 2 * len(metrics) {
+					f.values = append(f.values, r.int64s(4 + k)[i])
+				}
+				out = append(out, f)
 			}
-			out = append(out, f)
 		}
+		return nil
 	})
 	return out, err
 }

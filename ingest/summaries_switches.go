@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow/go/v17/arrow"
 
@@ -34,8 +35,8 @@ func (s *Summaries) providerSwitches(ctx context.Context) ([]stats.Sum, error) {
 		return nil, err
 	}
 	cells := len(s.models) * s.width()
-	parts := make([]switchCounts, s.threads)
-	parallel(s.threads, len(parts), func(part int) {
+	parts := make([]switchCounts, s.store.threads)
+	parallel(s.store.threads, len(parts), func(part int) {
 		parts[part] = switchCounts{of: make([]int64, cells), changed: make([]int64, cells)}
 		for group := part; group < sessionGroups; group += len(parts) {
 			parts[part].add(turns, group)
@@ -63,28 +64,24 @@ type turnGroups struct {
 
 func (g *turnGroups) of(group int) []turn { return g.turns[g.ends[group]:g.ends[group+1]] }
 
-// readTurns reads the turns of all sessions, some for each thread and slice.
+// readTurns reads the turns of all sessions.
 func (s *Summaries) readTurns(ctx context.Context) ([]turnGroups, error) {
 	providers, err := s.readProviders(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var mu sync.Mutex
 	var all []turnGroups
 	query := "SELECT " + placeOf + ", hash(r.session_id), hash(r.provider), epoch_us(r.ts) FROM requests r WHERE r.session_id IS NOT NULL AND " + s.window.kept()
 	types := []arrow.Type{arrow.UINT64, arrow.UINT64, arrow.UINT64, arrow.INT64}
-	err = eachSlice(s.columns.plan, s.kept.starts[len(s.kept.starts)-1], func(slice string) error {
-		fetched, release, err := fetchRecords(ctx, s.conn, query+slice, types, len(types))
-		defer release()
-		if err != nil {
-			return err
-		}
-		parts := make([]turnGroups, s.threads)
-		parallel(s.threads, len(parts), func(part int) {
-			lo, hi := part*len(fetched)/len(parts), (part+1)*len(fetched)/len(parts)
-			parts[part] = s.dealTurns(fetched[lo:hi], providers)
+	err = s.store.eachSlice(ctx, s.columns.plan, s.kept.starts[len(s.kept.starts)-1], func(ctx context.Context, slice string) error {
+		return s.store.queryRecords(ctx, query+slice, types, len(types), func(fetched []records) error {
+			turns := s.dealTurns(fetched, providers)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, turns)
+			return nil
 		})
-		all = append(all, parts...)
-		return nil
 	})
 	return all, err
 }
@@ -119,7 +116,7 @@ func (s *Summaries) dealTurns(rows []records, providers map[uint64]int32) turnGr
 
 // readProviders numbers the providers by name, from 1 on, and returns the numbers by hash.
 func (s *Summaries) readProviders(ctx context.Context) (map[uint64]int32, error) {
-	rows, err := s.conn.QueryContext(ctx, "SELECT hash(provider) FROM (SELECT DISTINCT provider FROM requests WHERE provider IS NOT NULL) ORDER BY provider")
+	rows, err := s.store.db.QueryContext(ctx, "SELECT hash(provider) FROM (SELECT DISTINCT provider FROM requests WHERE provider IS NOT NULL) ORDER BY provider")
 	if err != nil {
 		return nil, err
 	}

@@ -79,13 +79,18 @@ func Failed(d Dialect) string { return d.Column("status") + " IN ('error', 'erro
 // Quantity is a value of one row that quantiles are taken of, a whole number; rows where it is unknown are out.
 type Quantity struct{ Name, Value string }
 
+// Serving is the time of the serving attempt in whole microseconds: from its start, which the two TTFTs tell, to the end;
+// else failed attempts are taken off the whole.
+func Serving(d Dialect) string {
+	total := d.Column("total_ms")
+	return d.Micros("coalesce(" + total + " - (" + d.Column("caller_ttft_ms") + " - " + d.Column("ttft_ms") + "), " + total + " - " + d.Column("failed_ms") + ")")
+}
+
 // Quantities defines the values that quantiles are taken of. Failed requests rank above every value in the caller's times.
-func Quantities(d Dialect) []Quantity {
+// serving is Serving, or a column that has it.
+func Quantities(d Dialect, serving string) []Quantity {
 	c, inf := d.Column, d.Number(stats.Inf)
 	ttft, caller, total, tokens := c("ttft_ms"), c("caller_ttft_ms"), c("total_ms"), c("output_tokens")
-	// The serving attempt lasted from its start, which the two TTFTs tell, to the end; else failed attempts are taken off the
-	// whole.
-	serving := d.Micros("coalesce(" + total + " - (" + caller + " - " + ttft + "), " + total + " - " + c("failed_ms") + ")")
 	return []Quantity{
 		{"ttft", d.Micros(ttft)},
 		{"caller_ttft", `CASE WHEN ` + caller + ` IS NOT NULL THEN ` + d.Micros(caller) + `

@@ -45,7 +45,7 @@ func (w *Warehouse) Questions(plan experiment.Plan, window ingest.Window, featur
 func (r *Rows) requests(featured []string) []request {
 	bins := "(0, 1)"
 	list := []request{r.censusRequest(), r.sumsRequest(), r.mixRequest(), r.switchesRequest(0, 1)}
-	for _, q := range rules.Quantities(r.dialect()) {
+	for _, q := range rules.Quantities(r.dialect(), rules.Serving(r.dialect())) {
 		list = append(list, r.histogramRequest(q.Name, q.Value), r.valuesRequest(q.Name, q.Value, bins))
 	}
 	sample := &Series{rows: r, step: 1, clients: []string{"client"}}

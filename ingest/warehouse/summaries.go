@@ -227,7 +227,7 @@ GROUP BY cell`,
 
 // quantity returns the value of a quantity in SQL.
 func (r *Rows) quantity(name string) (string, error) {
-	for _, q := range rules.Quantities(r.dialect()) {
+	for _, q := range rules.Quantities(r.dialect(), rules.Serving(r.dialect())) {
 		if q.Name == name {
 			return q.Value, nil
 		}
