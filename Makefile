@@ -4,14 +4,15 @@ GO       ?= go
 BIN      := bin/switchback
 FUZZTIME ?= 10s
 PYTHON   ?= python3
+ROWS     ?= 24000000
 LINT_VERSION := $(shell sed -n '1s/^\# golangci-lint \([0-9.]*\).*/\1/p' .golangci.yml)
 LINT     := .bin/golangci-lint-$(LINT_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build run test test-slow test-cluster race bench bench-peers fuzz golden docs example lint check dist dist-check clean
+.PHONY: help tools build run test test-slow test-cluster race bench bench-cluster bench-peers fuzz golden docs example lint check dist dist-check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 tools: ## check that Go and a C/C++ compiler are there (the static DuckDB needs them)
 	@$(GO) version >/dev/null 2>&1 || { echo "switchback needs Go 1.26 or newer: no '$(GO)' in PATH (https://go.dev/dl)" >&2; exit 1; }
@@ -44,6 +45,10 @@ race: tools ## run the short tests under the race detector
 
 bench: tools ## run the benchmark of every stage
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-cluster: tools ## the report of ROWS rows (default 24000000) in two ClickHouse servers, in one and in DuckDB, stage by stage (PRIORITY: of the round-robin class)
+	@command -v clickhouse-server >/dev/null 2>&1 || { echo "make bench-cluster needs clickhouse-server: not in PATH (Debian: apt-get install clickhouse-server)" >&2; exit 1; }
+	SWITCHBACK_CLUSTER=1 SWITCHBACK_BENCH_ROWS=$(ROWS) SWITCHBACK_BENCH_PRIORITY=$(PRIORITY) $(GO) test -count=1 -timeout 4h -v -run '^TestBenchCluster$$' ./cmd/switchback
 
 bench-peers: tools ## bootstrap a million rows here and with scipy: same answer, ratio of times (PYTHON: one that has scipy)
 	@$(PYTHON) -c 'import scipy' >/dev/null 2>&1 || { echo "bench-peers compares with scipy, which '$(PYTHON)' does not have: pip install scipy, or set PYTHON to one that has it" >&2; exit 1; }

@@ -109,8 +109,16 @@ func (j *job) warehouseOptions() (warehouse.Options, error) {
 	}
 	o.User, o.Password = j.p.getenv(warehouseUser), j.p.getenv(warehousePassword)
 	o.Table, o.Day, o.TSUnit, o.Dedupe = l.Table, l.Day, l.TSUnit, l.Dedupe != "off"
-	o.Asked = func(q warehouse.Question) { j.log.Debug("ask warehouse", "question", q.Name) }
-	o.Progress = func(r warehouse.Reading) { j.working.Load().reading(r) }
+	var question string // one is asked at a time
+	o.Asked = func(q warehouse.Question) {
+		question = q.Name
+		j.log.Debug("ask warehouse", "question", question)
+	}
+	o.Progress = func(r warehouse.Reading) {
+		if j.working.Load().reading(r); r.Question == "" {
+			j.log.Debug("warehouse answered", "question", question)
+		}
+	}
 	o.Retried = func(question string, err error) {
 		j.log.Warn("the warehouse is asked again", "question", question, "after", err)
 	}

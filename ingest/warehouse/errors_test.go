@@ -28,7 +28,7 @@ func TestWhatServersTellOfALostShard(t *testing.T) {
 			t.Errorf("code %d: %v", code, err)
 		}
 	}
-	if err := explain("sums", context.Canceled); err != context.Canceled {
+	if err := explain("sums", context.Canceled); !errors.Is(err, context.Canceled) || errors.As(err, new(*Error)) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -110,3 +110,46 @@ func TestLimitsEndAQuestion(t *testing.T) {
 		t.Errorf("beyond a limit: %v", err)
 	}
 }
+
+// Only the partitions of a window are read: those of its hours where the arrival says which these are, and those of its days
+// and one on each side where the mapping names the day of a row.
+func TestOnlyTheWindowIsRead(t *testing.T) {
+	shards := clustertest.Start(t)
+	plan := weekPlan(t)
+	rows := clustertest.Messy(plan, 7000, 3)
+	shards.Create(t, "requests", rows)
+	for i := range shards.Conns {
+		shards.Exec(t, i, `CREATE TABLE gateway.by_day ENGINE = MergeTree PARTITION BY day ORDER BY request_id AS
+			SELECT *, concat(toString(toDateTime(intDiv(ts_us, 1000000), 'UTC'), 'UTC'), '.000') AS text_ts, toDate(toDateTime(intDiv(ts_us, 1000000), 'UTC'), 'UTC') AS day FROM gateway.requests`)
+		shards.Exec(t, i, "CREATE TABLE gateway.by_day_all AS gateway.by_day ENGINE = Distributed(two, gateway, by_day)")
+	}
+	w := fullWindow(plan)
+	w.Since = w.Since.Add(48 * time.Hour)
+	w.Until = w.Since.Add(24 * time.Hour)
+	ofDay := func(from, to time.Time) (n int64) {
+		for _, r := range rows {
+			if at := r.TS.Time(); !at.Before(from) && at.Before(to) {
+				n++
+			}
+		}
+		return n
+	}
+	for table, c := range map[string]struct {
+		ts, day string
+		want    int64
+	}{
+		"requests_all": {"ts_us", "", ofDay(w.Since, w.Until)},
+		"by_day_all":   {"text_ts", "day", ofDay(w.Since.Add(-24*time.Hour), w.Until.Add(48*time.Hour))},
+	} {
+		o := options(t, shards, table)
+		o.Mapping.Columns["ts"], o.Day = c.ts, c.day
+		read := map[string]int64{}
+		o.Progress = func(r warehouse.Reading) { read[r.Question] = max(read[r.Question], r.Rows) }
+		if _, err := open(t, o).Rows(context.Background(), plan, w); err != nil {
+			t.Fatal(err)
+		}
+		if got := read["rows by model"]; got != c.want || c.want == 0 {
+			t.Errorf("%s: %d rows were read, want the %d of the window's partitions", table, got, c.want)
+		}
+	}
+}

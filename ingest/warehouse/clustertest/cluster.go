@@ -44,6 +44,7 @@ type Shards struct {
 	Conns  [2]driver.Conn // of a user who may write
 
 	folder  string
+	threads int    // of a query on each
 	key     string // file
 	servers [2]*exec.Cmd
 }
@@ -58,7 +59,7 @@ func Start(tb testing.TB) *Shards {
 	if _, err := exec.LookPath("clickhouse-server"); err != nil {
 		tb.Fatal("no clickhouse-server in PATH (Debian: apt-get install clickhouse-server)")
 	}
-	s := &Shards{folder: tb.TempDir()}
+	s := &Shards{folder: tb.TempDir(), threads: 1}
 	tb.Cleanup(func() {
 		for i := range s.servers {
 			s.Stop(tb, i)
@@ -118,9 +119,14 @@ func (s *Shards) configure(i, http, interserver int) error {
   <remote_servers><%[5]s>%[6]s</%[5]s></remote_servers>
 </yandex>
 `, s.dir(i), s.Ports[i], http, interserver, Cluster, shards.String(), s.Secure[i], s.CA, s.key)
+	return errors.Join(os.WriteFile(filepath.Join(s.dir(i), "config.xml"), []byte(config), 0o644), s.writeUsers(i))
+}
+
+// writeUsers writes who may ask a shard, and how.
+func (s *Shards) writeUsers(i int) error {
 	users := fmt.Sprintf(`<yandex>
   <profiles>
-    <default><allow_experimental_low_cardinality_type>1</allow_experimental_low_cardinality_type><max_threads>1</max_threads></default>
+    <default><allow_experimental_low_cardinality_type>1</allow_experimental_low_cardinality_type><max_threads>%[4]d</max_threads></default>
     <careless><profile>default</profile><distributed_group_by_no_merge>1</distributed_group_by_no_merge><skip_unavailable_shards>1</skip_unavailable_shards>
       <timeout_overflow_mode>break</timeout_overflow_mode><max_rows_to_read>%[3]d</max_rows_to_read><read_overflow_mode>break</read_overflow_mode><group_by_overflow_mode>any</group_by_overflow_mode></careless>
   </profiles>
@@ -130,12 +136,25 @@ func (s *Shards) configure(i, http, interserver int) error {
     <%[2]s><password>%[1]s</password><networks><ip>127.0.0.1</ip></networks><profile>careless</profile><quota>default</quota></%[2]s>
   </users>
 </yandex>
-`, Password, User, MostRows)
-	return errors.Join(
-		os.WriteFile(filepath.Join(s.dir(i), "config.xml"), []byte(config), 0o644),
-		os.WriteFile(filepath.Join(s.dir(i), "users.xml"), []byte(users), 0o644),
-	)
+`, Password, User, MostRows, s.threads)
+	return os.WriteFile(filepath.Join(s.dir(i), "users.xml"), []byte(users), 0o644)
 }
+
+// Threads starts both shards anew, with so many threads for a query on each. They begin with one.
+func (s *Shards) Threads(tb testing.TB, n int) {
+	tb.Helper()
+	s.threads = n
+	for i := range s.servers {
+		s.Stop(tb, i)
+		if err := s.writeUsers(i); err != nil {
+			tb.Fatal(err)
+		}
+		s.Run(tb, i)
+	}
+}
+
+// Process is that of a shard that runs.
+func (s *Shards) Process(i int) *os.Process { return s.servers[i].Process }
 
 // Run starts a shard that does not run and waits until it answers.
 func (s *Shards) Run(tb testing.TB, i int) {
