@@ -275,13 +275,15 @@ func (p *parquetLoad) id() string {
 	return "CASE WHEN request_id IN ('None', 'null') THEN 'row-' || left(md5(row_text), 16) ELSE request_id END"
 }
 
-// wholeRow is the text of every column of the file, which names a row that has no id.
+// wholeRow is the text of every column of the file, which names a row that has no id. Of other rows it is NULL: it takes
+// longer than all else of a row.
 func (p *parquetLoad) wholeRow() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.columns)) {
 		parts = append(parts, "coalesce(CAST("+p.columns[name].ident()+" AS VARCHAR), '')")
 	}
-	return "concat_ws('|', " + strings.Join(parts, ", ") + ")"
+	id, _ := p.value(p.column("request_id"))
+	return "CASE WHEN " + id + " IN ('None', 'null') THEN concat_ws('|', " + strings.Join(parts, ", ") + ") END"
 }
 
 // count fills the tally from the rows that were inserted, and names the columns without a value.
