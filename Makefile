@@ -9,10 +9,10 @@ LINT_VERSION := $(shell sed -n '1s/^\# golangci-lint \([0-9.]*\).*/\1/p' .golang
 LINT     := .bin/golangci-lint-$(LINT_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build run test test-slow test-cluster race bench bench-cluster bench-peers fuzz golden docs example lint check dist dist-check clean
+.PHONY: help tools build run test test-slow test-cluster race bench bench-analysis bench-cluster bench-peers fuzz golden docs example lint check dist dist-check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 tools: ## check that Go and a C/C++ compiler are there (the static DuckDB needs them)
 	@$(GO) version >/dev/null 2>&1 || { echo "switchback needs Go 1.26 or newer: no '$(GO)' in PATH (https://go.dev/dl)" >&2; exit 1; }
@@ -45,6 +45,9 @@ race: tools ## run the short tests under the race detector
 
 bench: tools ## run the benchmark of every stage
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-analysis: tools ## analyse a file of 24 M rows: seconds by stage, memory (some minutes, most to make the file)
+	SWITCHBACK_SLOW=1 $(GO) test ./ingest -run '^$$' -bench '^BenchmarkAnalysis$$' -benchtime 1x -timeout 30m
 
 bench-cluster: tools ## the report of ROWS rows (default 24000000) in two ClickHouse servers, in one and in DuckDB, stage by stage (PRIORITY: of the round-robin class)
 	@command -v clickhouse-server >/dev/null 2>&1 || { echo "make bench-cluster needs clickhouse-server: not in PATH (Debian: apt-get install clickhouse-server)" >&2; exit 1; }

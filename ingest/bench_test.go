@@ -126,13 +126,23 @@ func compare(b *testing.B, ours func(s *Store), theirs func(s *Store) string) {
 }
 
 // cpuTime is the processor time of all threads of this process.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+func cpuTime(tb testing.TB) time.Duration {
+	u := usage(tb)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// peakMiB is the most memory that this process had so far.
+func peakMiB(tb testing.TB) float64 {
+	u := usage(tb)
+	return float64(u.Maxrss) / 1024
+}
+
+func usage(tb testing.TB) (u syscall.Rusage) {
+	tb.Helper()
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return u
 }
 
 func BenchmarkArrowToTable(b *testing.B) {
