@@ -2,8 +2,10 @@ package ingest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
+	"math/bits"
 )
 
 // maxRecordLines bounds how far an opening quote may reach before it is taken for a mistake.
@@ -138,13 +140,23 @@ func (c *csvReader) split(text []byte) bool {
 	}
 }
 
-// appendPlain cuts a record without quotes.
+// appendPlain cuts a record without quotes. It looks at eight bytes at a time: the highest bit of each byte of found tells
+// whether it is a comma.
 func appendPlain(fields [][]byte, text []byte) [][]byte {
-	start := 0
-	for i, b := range text {
-		if b == ',' {
+	const low, commas = 0x7f7f7f7f7f7f7f7f, 0x0101010101010101 * ','
+	start, n := 0, 0
+	for ; n+8 <= len(text); n += 8 {
+		w := binary.LittleEndian.Uint64(text[n:]) ^ commas
+		for found := ^(w&low + low | w | low); found != 0; found &= found - 1 {
+			i := n + bits.TrailingZeros64(found)/8
 			fields = append(fields, text[start:i])
 			start = i + 1
+		}
+	}
+	for ; n < len(text); n++ {
+		if text[n] == ',' {
+			fields = append(fields, text[start:n])
+			start = n + 1
 		}
 	}
 	return append(fields, text[start:])
