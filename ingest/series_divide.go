@@ -127,7 +127,7 @@ func (s *Series) divide(m *seriesMetric) {
 			near = append(near, t.near)
 		}
 	}
-	m.near = s.sortBySteps(near)
+	m.near = s.sortNear(near)
 }
 
 // eachPart calls do for all parts of the rows, several at a time: each thread for some.

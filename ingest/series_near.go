@@ -15,41 +15,45 @@ type nearRows struct {
 	fragments []int32
 	values    []int64
 	bins      []uint8
-	starts    []int // of each step's rows, and the end, when they are in order of their step
+	steps     int   // of the longest block
+	starts    []int // by model and step: of the rows, and the end, when they are in this order
 }
 
 func (n *nearRows) add(fragment int32, value int64, bin uint8) {
 	n.fragments, n.values, n.bins = append(n.fragments, fragment), append(n.values, value), append(n.bins, bin)
 }
 
-// between returns the range of the rows of some steps.
-func (n *nearRows) between(from, to int) (first, end int) {
-	last := len(n.starts) - 1
-	return n.starts[min(from, last)], n.starts[min(to, last)]
+// between returns the range of a model's rows of some steps.
+func (n *nearRows) between(model, from, to int) (first, end int) {
+	return n.starts[model*n.steps+min(from, n.steps)], n.starts[model*n.steps+min(to, n.steps)]
 }
 
-// sortBySteps puts rows in order of their step.
-func (s *Series) sortBySteps(parts []nearRows) nearRows {
+// sortNear puts rows in order of their model and step.
+func (s *Series) sortNear(parts []nearRows) nearRows {
 	var n nearRows
-	n.starts = []int{0}
+	for _, f := range s.fragments {
+		n.steps = max(n.steps, int(f.step)+1)
+	}
+	order := make([]int, len(s.fragments)) // place among all models and steps
+	for i, f := range s.fragments {
+		model, _ := s.place(f.cell)
+		order[i] = model*n.steps + int(f.step)
+	}
+	n.starts = make([]int, len(s.models)*n.steps+1)
 	for _, p := range parts {
 		for _, f := range p.fragments {
-			step := int(s.fragments[f].step)
-			for len(n.starts) < step+2 {
-				n.starts = append(n.starts, 0)
-			}
-			n.starts[step+1]++
+			n.starts[order[f]+1]++
 		}
 	}
-	for step := range len(n.starts) - 1 {
-		n.starts[step+1] += n.starts[step]
+	for i := range len(n.starts) - 1 {
+		n.starts[i+1] += n.starts[i]
 	}
 	rows := n.starts[len(n.starts)-1]
 	n.fragments, n.values, n.bins = make([]int32, rows), make([]int64, rows), make([]uint8, rows)
 	next := slices.Clone(n.starts)
 	for _, p := range parts {
 		for i, f := range p.fragments {
-			at := &next[s.fragments[f].step]
+			at := &next[order[f]]
 			n.fragments[*at], n.values[*at], n.bins[*at] = f, p.values[i], p.bins[i]
 			*at++
 		}

@@ -97,10 +97,12 @@ func (p *partSource) Histogram(_ context.Context, quantity string) ([]stats.Bin,
 			cell[slotInf] += m.outside.infinite[i]
 		}
 	}
-	first, end := m.near.between(p.part.from, p.part.to)
-	for i := first; i < end; i++ {
-		if f := m.near.fragments[i]; in[f] {
-			counts[int(s.fragments[f].cell)*slots+int(m.near.bins[i])]++
+	for model := range s.models {
+		first, end := m.near.between(model, p.part.from, p.part.to)
+		for i := first; i < end; i++ {
+			if f := m.near.fragments[i]; in[f] {
+				counts[int(s.fragments[f].cell)*slots+int(m.near.bins[i])]++
+			}
 		}
 	}
 	var out []stats.Bin
@@ -134,16 +136,23 @@ func (p *partSource) Values(_ context.Context, quantity string, bins []stats.Mod
 		wanted[b.Model*allBins+int(b.Bin)] = true
 		outside = outside || b.Bin == binBelow || b.Bin == binAbove
 	}
-	near := &m.near
-	first, end := near.between(p.part.from, p.part.to)
-	out := make([]stats.Value, 0, (end-first)/4)
-	for i := first; i < end; i++ {
-		f := near.fragments[i]
-		if !in[f] {
-			continue
-		}
-		if model, column := s.place(s.fragments[f].cell); wanted[model*allBins+int(near.bins[i])] {
-			out = append(out, stats.Value{Model: model, Column: column, Value: near.values[i], N: 1})
+	rows := 0
+	for model := range s.models {
+		first, end := m.near.between(model, p.part.from, p.part.to)
+		rows += end - first
+	}
+	out := make([]stats.Value, 0, rows/4)
+	for model := range s.models {
+		of := wanted[model*allBins:][:allBins]
+		first, end := m.near.between(model, p.part.from, p.part.to)
+		for i, bin := range m.near.bins[first:end] {
+			if !of[bin] {
+				continue
+			}
+			if f := m.near.fragments[first+i]; in[f] {
+				_, column := s.place(s.fragments[f].cell)
+				out = append(out, stats.Value{Model: model, Column: column, Value: m.near.values[first+i], N: 1})
+			}
 		}
 	}
 	if outside {
