@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +88,40 @@ func TestWarehouseLosesAShardMidway(t *testing.T) {
 	}
 	if diff := cmp.Diff(standing(t, undisturbed)["results"], standing(t, out)["results"]); diff != "" {
 		t.Errorf("table results (-undisturbed +after the losses):\n%.3000s", diff)
+	}
+}
+
+// A dry run prints what a run asks, question by question, and for rows that stand twice what it would ask of them.
+func TestDryRunPrintsWhatARunAsks(t *testing.T) {
+	shards := clustertest.Start(t)
+	dir := t.TempDir()
+	rows := clustertest.Messy(testPlan(t), 3_000, 22)
+	for i := range rows {
+		rows[i].Arm = ""
+	}
+	shards.Create(t, "requests", rows)
+	config := warehouseConfig(t, dir, shards, "requests_all", nil)
+	code, printed, stderr := asked(t, clustertest.Password, "run", "--dry-run", "--config", config)
+	if code != 0 {
+		t.Fatalf("dry run: exit code %d\n%s", code, stderr)
+	}
+	code, _, stderr = asked(t, clustertest.Password, "run", "--verbose", "--config", config, "--date", "2026-11-08", "--out", filepath.Join(dir, "out"))
+	if code != 0 {
+		t.Fatalf("run: exit code %d\n%s", code, stderr)
+	}
+	names := func(text string, of *regexp.Regexp, less ...string) (list []string) {
+		for _, m := range of.FindAllStringSubmatch(text, -1) {
+			if name := m[1]; !slices.Contains(list, name) && !slices.Contains(less, name) {
+				list = append(list, name)
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	want := names(printed, regexp.MustCompile(`(?m)^-- (.*)$`), "repeated records")
+	have := names(stderr, regexp.MustCompile(`warehouse answered question="([^"]*)"`))
+	if diff := cmp.Diff(want, have); diff != "" || len(want) < 25 {
+		t.Errorf("questions (-dry run +run):\n%s", diff)
 	}
 }
 

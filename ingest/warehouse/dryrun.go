@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"switchback/experiment"
@@ -57,20 +58,21 @@ func (r *Rows) requests(featured []string) []request {
 	list = append(list, r.clientsRequest(1))
 	list = append(list, sample.ratiosRequest())
 	one := &counted{lo: []int32{2}, hi: []int32{3}}
+	var histograms, values []request
 	for _, m := range sample.metrics {
-		if m.Kind != stats.Quantile {
+		value, err := r.quantity(m.Quantity)
+		if err != nil { // it is a ratio
 			continue
 		}
+		list = append(list, r.byGroupRequest(m.ID+" by block, values inside the touched bins", blockGroup, inCells(value), map[string]int64{"0": 2}))
 		if q, err := sample.histogramRequest(one, m); err == nil {
-			list = append(list, q)
+			histograms = append(histograms, q)
 		}
 		if q, err := sample.valuesRequest(one, m, []touch{{bin: 2}}); err == nil {
-			list = append(list, q)
-		}
-		if value, err := r.quantity(m.Quantity); err == nil {
-			list = append(list, r.byGroupRequest(m.ID+" by block, values inside the touched bins", blockGroup, inCells(value), map[string]int64{"0": 2}))
+			values = append(values, q)
 		}
 	}
+	list = slices.Concat(list, histograms, values)
 	list = append(list, r.servedRequest())
 	names, _ := r.shownQuantities()
 	for _, quantity := range names {

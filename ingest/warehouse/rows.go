@@ -201,7 +201,7 @@ func derived(b bucketing, step int64, clients []string) []definition {
 		{nameBucket, fmt.Sprintf("intDiv(toInt64(ifNull(%s, 0)) - %d, %d)", nameTime, b.first, b.width)},
 		{c("in_burn_in"), nameTime + " < place_burn_in_ends"},
 		{c("block_id"), "place_block_id"},
-		{nameStep, fmt.Sprintf("toInt64(intDiv(%s - place_starts, %d))", nameTime, max(1, step))},
+		{nameStep, number(fmt.Sprintf("intDiv(%s - place_starts, %d)", nameTime, max(1, step)))},
 		{nameClient, client},
 		{nameBorn, "toInt64(" + rules.Born(rules.ClickHouse{}) + ")"},
 		{nameOrigin, fmt.Sprintf("toInt64(if(ifNull(%s, 1), 0, -1 - 2 * %s - ifNull(%s, 0)))", c("in_burn_in"), nameClient, nameBorn)},
