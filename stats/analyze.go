@@ -16,9 +16,10 @@ type analysis struct {
 	models  []string
 	rows    []int64 // kept requests by model, when traffic weighs the models
 	sets    []*drawSet
-	swaps   []*drawSet // by model; sets[setSwaps] has as many draws
-	placebo []*drawSet // by model, when models have schedules of their own
-	look    float64    // critical z of the last look, NaN without looks
+	swaps   []*drawSet        // by model; sets[setSwaps] has as many draws
+	placebo []*drawSet        // by model, when models have schedules of their own
+	space   [numSets][]levels // by set and model, see levelsFor
+	look    float64           // critical z of the last look, NaN without looks
 }
 
 // setsOf returns the draws of a model.

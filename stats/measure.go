@@ -204,7 +204,21 @@ func groupByModel[T any](items []T, models int, modelOf func(T) int) ([][]T, err
 	return groups, nil
 }
 
-// evaluate returns the levels of the models under every draw, by set. Models without a complete pair have none.
+// levelsFor returns space for the levels of a model under a set of draws. That of the metric before, whose rows are made, serves
+// again: so much new memory for each would take longer to clear than some metrics to evaluate.
+func (a *analysis) levelsFor(set, model, draws int) levels {
+	for len(a.space[set]) <= model {
+		a.space[set] = append(a.space[set], levels{})
+	}
+	l := &a.space[set][model]
+	if len(l.raw[0]) != draws {
+		*l = newLevels(draws)
+	}
+	return *l
+}
+
+// evaluate returns the levels of the models under every draw, by set, until it is called again. Models without a complete pair
+// have none.
 func (a *analysis) evaluate(ctx context.Context, m measured) ([][]levels, error) {
 	type task struct{ set, model, chunk int }
 	var tasks []task
@@ -215,7 +229,7 @@ func (a *analysis) evaluate(ctx context.Context, m measured) ([][]levels, error)
 			if m.supports[i].pairs == 0 {
 				continue
 			}
-			out[s][i] = newLevels(set.n)
+			out[s][i] = a.levelsFor(s, i, set.n)
 			for c := range chunks(set.n) {
 				tasks = append(tasks, task{s, i, c})
 			}
