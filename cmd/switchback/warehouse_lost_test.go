@@ -92,7 +92,7 @@ func TestWarehouseLosesAShardMidway(t *testing.T) {
 }
 
 // A dry run prints what a run asks, question by question, and for rows that stand twice what it would ask of them.
-func TestDryRunPrintsWhatARunAsks(t *testing.T) {
+func TestWarehouseDryRunPrintsWhatARunAsks(t *testing.T) {
 	shards := clustertest.Start(t)
 	dir := t.TempDir()
 	rows := clustertest.Messy(testPlan(t), 3_000, 22)
