@@ -177,15 +177,15 @@ func (l *Loader) reject(r rejected) error {
 	return l.spill()
 }
 
-// spill ends the running INSERT to write the side tables when they have grown: a connection runs one statement
-// at a time.
+// spill writes the side tables when they have grown.
 func (l *Loader) spill() error {
-	if l.attempts.rows+l.rejects.rows < sideRows {
+	if !l.attempts.full() && !l.rejects.full() {
 		return nil
 	}
-	return l.flush()
+	return l.writeSides()
 }
 
+// flush writes what was collected.
 func (l *Loader) flush() error {
 	if l.requests.rows > 0 {
 		l.ready = append(l.ready, l.requests.finish())
@@ -193,6 +193,14 @@ func (l *Loader) flush() error {
 	if err := l.sendReady(); err != nil {
 		return err
 	}
+	l.attempts.finish()
+	l.rejects.finish()
+	return l.writeSides()
+}
+
+// writeSides ends the running INSERT and writes the finished records of the side tables: a connection runs one statement at a
+// time.
+func (l *Loader) writeSides() error {
 	if err := l.finishInsert(); err != nil {
 		return err
 	}
