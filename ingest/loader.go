@@ -177,15 +177,15 @@ func (l *Loader) reject(r rejected) error {
 	return l.spill()
 }
 
-// spill writes the side tables when they have grown.
+// spill ends the running INSERT to write the side tables when they have grown: a connection runs one statement
+// at a time.
 func (l *Loader) spill() error {
-	if !l.attempts.full() && !l.rejects.full() {
+	if l.attempts.rows+l.rejects.rows < sideRows {
 		return nil
 	}
-	return l.writeSides()
+	return l.flush()
 }
 
-// flush writes what was collected.
 func (l *Loader) flush() error {
 	if l.requests.rows > 0 {
 		l.ready = append(l.ready, l.requests.finish())
@@ -193,14 +193,6 @@ func (l *Loader) flush() error {
 	if err := l.sendReady(); err != nil {
 		return err
 	}
-	l.attempts.finish()
-	l.rejects.finish()
-	return l.writeSides()
-}
-
-// writeSides ends the running INSERT and writes the finished records of the side tables: a connection runs one statement at a
-// time.
-func (l *Loader) writeSides() error {
 	if err := l.finishInsert(); err != nil {
 		return err
 	}

@@ -10,16 +10,15 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
-// sideRecords is the number of full records of a side table that a load keeps in memory, about 15 MiB each. Only full ones are
-// written before the end: DuckDB makes one row group of a small one and those after it when it commits, and that takes
-// longer than to write them.
-const sideRecords = 2
+// sideRows is the number of rows that the side tables of a load keep in memory, about 32 MiB.
+const sideRows = 256 << 10
 
 // sideTable collects the few rows of a second table while the requests stream by.
 type sideTable[Row any] struct {
 	table   string
 	builder *recordBuilder[Row]
-	records []arrow.Record // finished, not written yet
+	records []arrow.Record
+	rows    int
 }
 
 func newSideTable[Row any](table string, alloc memory.Allocator, cols []column[Row]) *sideTable[Row] {
@@ -27,6 +26,7 @@ func newSideTable[Row any](table string, alloc memory.Allocator, cols []column[R
 }
 
 func (t *sideTable[Row]) append(rows []Row) error {
+	t.rows += len(rows)
 	for len(rows) > 0 {
 		var err error
 		if rows, err = t.builder.append(rows); err != nil {
@@ -39,17 +39,10 @@ func (t *sideTable[Row]) append(rows []Row) error {
 	return nil
 }
 
-func (t *sideTable[Row]) full() bool { return len(t.records) >= sideRecords }
-
-// finish makes a record of the rows that do not fill one.
-func (t *sideTable[Row]) finish() {
+func (t *sideTable[Row]) insert(ctx context.Context, conn *sql.Conn) error {
 	if t.builder.rows > 0 {
 		t.records = append(t.records, t.builder.finish())
 	}
-}
-
-// insert writes the finished records.
-func (t *sideTable[Row]) insert(ctx context.Context, conn *sql.Conn) error {
 	if len(t.records) == 0 {
 		return nil
 	}
@@ -58,7 +51,7 @@ func (t *sideTable[Row]) insert(ctx context.Context, conn *sql.Conn) error {
 		records <- r
 	}
 	close(records)
-	t.records = nil
+	t.records, t.rows = nil, 0
 	err := insertRecords(ctx, conn, t.table, &recordStream{schema: t.builder.schema, records: records})
 	for r := range records { // left over by a failed INSERT
 		r.Release()
