@@ -10,8 +10,11 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
-// sideRows is the number of rows that the side tables of a load keep in memory, about 32 MiB.
-const sideRows = 256 << 10
+// sideRows is the number of rows that the side tables of a load keep in memory, about 64 MiB. It is no multiple of a record: DuckDB
+// 1.1 failed to commit a table of 39 row groups that had come, two full ones at a time, in statements of one transaction. It
+// is large enough for the attempts of a few million requests, because a small row group between others is put together with them
+// at the commit, which takes longer than to write it.
+const sideRows = 512 << 10
 
 // sideTable collects the few rows of a second table while the requests stream by.
 type sideTable[Row any] struct {
