@@ -9,18 +9,13 @@ package main
 import (
 	"context"
 	"io"
-	"math"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 )
 
 func main() {
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // GOMEMLIMIT says nothing else
-		debug.SetMemoryLimit(goMemory)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv, time.Now))
@@ -41,7 +36,3 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	p := &process{args: args, stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv, now: now}
 	return p.execute(ctx)
 }
-
-// goMemory is from how many bytes on memory is collected more often than as a matter of course: only runs with tens of
-// millions of rows come there, beside what DuckDB takes.
-const goMemory = 1 << 30
