@@ -17,24 +17,23 @@ import (
 // would keep, those of conversations that their block began, those of all clients but one. All parts come from one pass
 // over the table, whose rows stay in memory as numbers. Several goroutines may ask Sources of it at a time. Close it.
 type Series struct {
-	store     *Store
-	columns   columnMap
-	window    Window
-	metrics   []seriesMetric
-	step      int // minutes, the finest division of a block
-	models    []string
-	cells     map[uint64]int // by hash of model and block
-	places    []cellPlace    // by cell
-	burnIn    []bool         // by cell: its block has a burn-in
-	blockOf   []int          // by cell: index of its block in the plan, -1 for none
-	anyBurn   bool
-	clients   []string         // the largest, by kept requests; the client 0 of a row is any other
-	clientOf  map[uint64]uint8 // by hash of the name
-	fragments []fragment
-	counts    [][]int64 // by count and fragment: the rows, then the sums Y and N of ratios
-	rows      []rowPart
-	kept      []int64 // kept requests by cell
-	bins      *bins
+	store    *Store
+	columns  columnMap
+	window   Window
+	metrics  []seriesMetric
+	step     int // minutes, the finest division of a block
+	models   []string
+	cells    map[uint64]int // by hash of model and block
+	places   []cellPlace    // by cell
+	burnIn   []bool         // by cell: its block has a burn-in
+	blockOf  []int          // by cell: index of its block in the plan, -1 for none
+	anyBurn  bool
+	clients  []string         // the largest, by kept requests; the client 0 of a row is any other
+	clientOf map[uint64]uint8 // by hash of the name
+	fragmentCounts
+	rows []rowPart
+	kept []int64 // kept requests by cell
+	bins *bins
 }
 
 // seriesMetric is a metric with what Series knows of its values.

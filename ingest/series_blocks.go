@@ -92,7 +92,7 @@ func (s *Series) quantilesOfBlocks(m seriesMetric, values []*float64) {
 	each := func(do func(block int, value int64)) {
 		for i := range s.rows {
 			of := s.rows[i].values[m.Quantity]
-			for row, f := range s.rows[i].fragments {
+			for row, f := range s.rows[i].fragmentOf {
 				if f >= 0 && s.fragments[f].kept {
 					if v, known := of.at(row); known {
 						do(s.blockOf[s.fragments[f].cell], v)

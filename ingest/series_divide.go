@@ -18,7 +18,7 @@ func (s *Series) findWindows(m *seriesMetric) {
 			counts[thread] = make([]int64, 2*len(s.models)*slots)
 		}
 		values := p.values[m.Quantity]
-		for row, f := range p.fragments {
+		for row, f := range p.fragmentOf {
 			if f < 0 || !s.fragments[f].kept {
 				continue
 			}
@@ -96,7 +96,7 @@ func (s *Series) divide(m *seriesMetric) {
 			t.outsideCounts = newOutsideCounts(len(s.fragments))
 		}
 		values := p.values[m.Quantity]
-		for row, f := range p.fragments {
+		for row, f := range p.fragmentOf {
 			if f < 0 {
 				continue
 			}

@@ -16,8 +16,8 @@ import (
 
 // rowPart are some rows of a Series.
 type rowPart struct {
-	fragments []int32 // by row: index of its fragment, −1 for rows outside all
-	values    map[string]*numbers
+	fragmentOf []int32 // by row: index of its fragment, −1 for rows outside all
+	values     map[string]*numbers
 }
 
 // Places of the columns that readRows asks for. Those of the sums follow, then those of the quantities.
@@ -90,11 +90,30 @@ func (s *Series) inBlocks() string {
 	return s.window.inside() + " AND r.in_burn_in IS NOT NULL AND " + rules.NoCacheHit(rules.DuckDB{})
 }
 
+// fragmentCounts are the fragments of rows, in order of appearance.
+type fragmentCounts struct {
+	fragments []fragment
+	counts    [][]int64 // by count and fragment: the rows, then the sums Y and N of ratios
+}
+
+// of returns the place of a fragment, a new one for one that index does not have yet.
+func (c *fragmentCounts) of(f fragment, index map[fragment]int32) int32 {
+	at, ok := index[f]
+	if !ok {
+		at = int32(len(c.fragments))
+		index[f] = at
+		c.fragments = append(c.fragments, f)
+		for i := range c.counts {
+			c.counts[i] = append(c.counts[i], 0)
+		}
+	}
+	return at
+}
+
 // partialRows are some rows with fragments of their own.
 type partialRows struct {
 	rowPart
-	list   []fragment
-	counts [][]int64
+	fragmentCounts
 }
 
 // readPart reads rows whose columns from known on are quantities.
@@ -103,7 +122,7 @@ func (s *Series) readPart(fetched []records, sums, known int) (partialRows, erro
 	for _, r := range fetched {
 		rows += int(r.NumRows())
 	}
-	p := partialRows{rowPart: rowPart{fragments: make([]int32, rows), values: map[string]*numbers{}}, counts: make([][]int64, 1+sums)}
+	p := partialRows{rowPart: rowPart{fragmentOf: make([]int32, rows), values: map[string]*numbers{}}, fragmentCounts: fragmentCounts{counts: make([][]int64, 1+sums)}}
 	index := map[fragment]int32{}
 	step := int64(s.step) * time.Minute.Microseconds()
 	last, cell, starts := uint64(0), -1, int64(0)
@@ -111,7 +130,7 @@ func (s *Series) readPart(fetched []records, sums, known int) (partialRows, erro
 	for n, r := range fetched {
 		places, times, clients := r.uint64s(rowPlace), r.int64s(rowTime), r.uint64s(rowClient)
 		kept, born := r.bools(rowKept), r.bools(rowBorn)
-		own := p.fragments[first:][:len(places)]
+		own := p.fragmentOf[first:][:len(places)]
 		for i, place := range places {
 			if place != last || n+i == 0 { // rows of a cell tend to stand together
 				of, ok := s.cells[place]
@@ -129,15 +148,7 @@ func (s *Series) readPart(fetched []records, sums, known int) (partialRows, erro
 				return p, fmt.Errorf("a row of %s lies outside its block, which begins at %s", instant(times[i]), instant(starts))
 			}
 			f := fragment{cell: int32(cell), step: uint16(at), client: s.clientOf[clients[i]], kept: kept.Value(i), born: born.Value(i)}
-			k, ok := index[f]
-			if !ok {
-				k = int32(len(p.list))
-				index[f] = k
-				p.list = append(p.list, f)
-				for c := range p.counts {
-					p.counts[c] = append(p.counts[c], 0)
-				}
-			}
+			k := p.of(f, index)
 			own[i] = k
 			p.counts[0][k]++
 		}
@@ -161,7 +172,7 @@ func (p *rowPart) readQuantities(fetched []records, first int) {
 		return
 	}
 	for c := first; c < int(fetched[0].NumCols()); c++ {
-		n := newNumbers(len(p.fragments))
+		n := newNumbers(len(p.fragmentOf))
 		row := 0
 		for _, r := range fetched {
 			n.readFrom(row, r.Column(c).(*array.Int64))
@@ -173,25 +184,17 @@ func (p *rowPart) readQuantities(fetched []records, first int) {
 
 // join adds rows to those of the series, and their fragments, of which index has the places, to its.
 func (s *Series) join(p partialRows, index map[fragment]int32) {
-	places := make([]int32, len(p.list))
-	for i, f := range p.list {
-		at, ok := index[f]
-		if !ok {
-			at = int32(len(s.fragments))
-			index[f] = at
-			s.fragments = append(s.fragments, f)
-			for c := range s.counts {
-				s.counts[c] = append(s.counts[c], 0)
-			}
-		}
+	places := make([]int32, len(p.fragments))
+	for i, f := range p.fragments {
+		at := s.of(f, index)
 		places[i] = at
 		for c := range s.counts {
 			s.counts[c][at] += p.counts[c][i]
 		}
 	}
-	for i, f := range p.fragments {
+	for i, f := range p.fragmentOf {
 		if f >= 0 {
-			p.fragments[i] = places[f]
+			p.fragmentOf[i] = places[f]
 		}
 	}
 	s.rows = append(s.rows, p.rowPart)

@@ -166,7 +166,7 @@ func (p *partSource) valuesOutside(m *seriesMetric, wanted []bool, out []stats.V
 	s, in := p.series, p.in()
 	for i := range s.rows {
 		values := s.rows[i].values[m.Quantity]
-		for row, f := range s.rows[i].fragments {
+		for row, f := range s.rows[i].fragmentOf {
 			if f < 0 || !in[f] {
 				continue
 			}
