@@ -50,14 +50,6 @@ func (r *Router) sharesNow(eligible Set) []float64 {
 	return t.shares
 }
 
-func sum(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += x
-	}
-	return s
-}
-
 func TestSharesSumToOneAboveFloor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := believed(t)

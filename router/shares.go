@@ -30,15 +30,15 @@ func (v *curve) at(d float64) float64 {
 	return v[i] + (v[i+1]-v[i])*(x-float64(i))
 }
 
+// leastDivisor is far above the numbers that 1 cannot be divided by without an overflow.
+const leastDivisor = 1e-300
+
 // spill turns preferences (≥ 0) into shares that sum to 1, none above its limit: what an endpoint can't take goes to the others in
 // proportion to their preference. When the limits leave no room for everything, what is left over is spread in proportion to the
-// limits, so that all are over by the same factor. It reports whether the limits held. limits may be nil.
+// limits, so that all are over by the same factor. It reports whether the limits held. limits may be nil. It may scale preference.
 func spill(preference, limits, shares []float64) bool {
-	total := 0.0
-	for _, p := range preference {
-		total += p
-	}
 	if limits == nil {
+		total := sum(preference)
 		for i, p := range preference {
 			shares[i] = p / total
 		}
@@ -59,6 +59,12 @@ func spill(preference, limits, shares []float64) bool {
 		}
 		if free <= 0 {
 			break
+		}
+		if free < leastDivisor { // a power of two changes no ratio
+			for i := range preference {
+				preference[i] *= 0x1p512
+			}
+			continue
 		}
 		scale, full := max(left, 0)/free, false
 		for i, p := range preference {
@@ -83,10 +89,18 @@ func spill(preference, limits, shares []float64) bool {
 	}
 	if room <= 0 {
 		copy(shares, preference)
-		room = total
+		room = sum(preference)
 	}
 	for i := range shares {
 		shares[i] /= room
 	}
 	return false
+}
+
+func sum(v []float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		s += x
+	}
+	return s
 }
