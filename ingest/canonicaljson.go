@@ -185,7 +185,7 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 }
 
 // plain gives a row the value that comes next, if it is written as most are: a number that needs no more than its digits, a
-// string without escapes.
+// string without escapes, true or false.
 func (c *canonicalJSON) plain(r *request, place int) (ok bool, reason string) {
 	col := &c.columns[place]
 	switch col.kind {
@@ -197,6 +197,12 @@ func (c *canonicalJSON) plain(r *request, place int) (ok bool, reason string) {
 				v, state = inCount(v)
 			}
 			setParsed(r, col, v, state)
+		}
+		return ok, ""
+	case kindBool:
+		v, ok := c.scan.plainBool()
+		if ok {
+			col.set(r, v)
 		}
 		return ok, ""
 	case kindText, kindDict, kindTime:

@@ -100,7 +100,7 @@ func (s *jsonScanner) takeText(text string) bool {
 }
 
 // plainString reads a string without escapes, as part of the line. Of all else it reads nothing.
-func (s *jsonScanner) plainString() ([]byte, bool) {
+func (s *jsonScanner) plainString() (text []byte, ok bool) {
 	if s.i >= len(s.b) || s.b[s.i] != '"' {
 		return nil, false
 	}
@@ -123,6 +123,14 @@ func (s *jsonScanner) plainNumber(scale int) (int64, bool) {
 	}
 	s.i = end
 	return v, true
+}
+
+// plainBool reads true as 1 and false as 0. Of all else it reads nothing.
+func (s *jsonScanner) plainBool() (v int64, ok bool) {
+	if s.word("true") {
+		return 1, true
+	}
+	return 0, s.word("false")
 }
 
 // done tells whether the whole line was one well-formed object.

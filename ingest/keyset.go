@@ -7,7 +7,7 @@ import "hash/maphash"
 type keySet struct {
 	distinct bool // so far, and certain: equal keys have equal hashes
 	seed     maphash.Seed
-	slots    []uint64 // a power of two of them; 0 is empty
+	slots    []uint64 // 4¹¹ of them at most; 0 is empty
 	used     int
 }
 
@@ -58,9 +58,10 @@ func (k *keySet) insert(h uint64) {
 	}
 }
 
+// grow makes room for four times as many: to put a key into its new slot takes as long as a row's text.
 func (k *keySet) grow() {
 	old := k.slots
-	k.slots, k.used = make([]uint64, 2*len(old)), 0
+	k.slots, k.used = make([]uint64, 4*len(old)), 0
 	for _, h := range old {
 		if h != 0 {
 			k.insert(h)
