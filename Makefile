@@ -5,11 +5,13 @@ BIN      := bin/switchback
 FUZZTIME ?= 10s
 PYTHON   ?= python3
 ROWS     ?= 24000000
+# Tests need no cmd/switchback/default.pgo: for it every package would be compiled a second time.
+PLAIN    := -pgo=off
 LINT_VERSION := $(shell sed -n '1s/^\# golangci-lint \([0-9.]*\).*/\1/p' .golangci.yml)
 LINT     := .bin/golangci-lint-$(LINT_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build run test test-slow test-cluster race bench bench-analysis bench-cluster bench-peers fuzz golden docs example lint check dist dist-check clean
+.PHONY: help tools build run test test-slow test-cluster race bench bench-analysis bench-cluster bench-peers profile fuzz golden docs example lint check dist dist-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,10 +32,10 @@ run: build ## build, run the built-in experiment and print its result
 	$(BIN) run
 
 test: tools ## run the tests
-	$(GO) test ./...
+	$(GO) test $(PLAIN) -timeout 20m ./...
 
 test-slow: tools ## run the tests with the slow ones (minutes)
-	SWITCHBACK_SLOW=1 $(GO) test -timeout 60m ./...
+	SWITCHBACK_SLOW=1 $(GO) test $(PLAIN) -timeout 60m ./...
 
 test-cluster: tools ## run the tests of rows in a ClickHouse cluster: two shards on loopback ports
 	@command -v clickhouse-server >/dev/null 2>&1 || { echo "make test-cluster needs clickhouse-server: not in PATH (Debian: apt-get install clickhouse-server)" >&2; exit 1; }
@@ -41,7 +43,7 @@ test-cluster: tools ## run the tests of rows in a ClickHouse cluster: two shards
 	SWITCHBACK_CLUSTER=1 $(GO) test -count=1 -timeout 30m -run Warehouse ./cmd/switchback
 
 race: tools ## run the short tests under the race detector
-	$(GO) test -race -short -timeout 20m ./...
+	$(GO) test $(PLAIN) -race -short -timeout 20m ./...
 
 bench: tools ## run the benchmark of every stage
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -56,6 +58,13 @@ bench-cluster: tools ## the report of ROWS rows (default 24000000) in two ClickH
 bench-peers: tools ## bootstrap a million rows here and with scipy: same answer, ratio of times (PYTHON: one that has scipy)
 	@$(PYTHON) -c 'import scipy' >/dev/null 2>&1 || { echo "bench-peers compares with scipy, which '$(PYTHON)' does not have: pip install scipy, or set PYTHON to one that has it" >&2; exit 1; }
 	SWITCHBACK_PEERS=1 PYTHON='$(PYTHON)' $(GO) test -count=1 -timeout 30m -v -run '^TestPeers$$' ./stats
+
+profile: tools ## measure anew where the time goes: the compiler makes the program faster there (cmd/switchback/default.pgo)
+	rm -rf .profile && mkdir .profile
+	$(GO) test -trimpath -pgo=off -run '^$$' -bench '^BenchmarkRun$$' -benchtime 2x -cpuprofile run -outputdir $(CURDIR)/.profile -o .profile/run.test ./cmd/switchback
+	$(GO) test -trimpath -pgo=off -run '^$$' -bench ToTable -benchtime 3x -cpuprofile load -outputdir $(CURDIR)/.profile -o .profile/load.test ./ingest
+	$(GO) tool pprof -proto -symbolize=none -output cmd/switchback/default.pgo .profile/run .profile/load
+	rm -rf .profile
 
 fuzz: tools ## fuzz every parser for FUZZTIME (default 10s) each
 	@set -e; for pkg in $$($(GO) list ./...); do \

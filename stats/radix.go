@@ -14,7 +14,7 @@ const (
 // sortByValue sorts entries by value, those with the same value in the order given. The values inside a few bins differ in
 // their lower bits only, so that two or three passes over the digits do (least significant digit first).
 func sortByValue(entries []Value) {
-	if len(entries) < radixSize {
+	if len(entries) < radixSize/8 { // a pass counts every digit, however few have one
 		slices.SortStableFunc(entries, func(a, b Value) int { return cmp.Compare(a.Value, b.Value) })
 		return
 	}
