@@ -104,5 +104,7 @@ dist: tools ## build the release archives for linux amd64 and arm64 into dist (a
 dist-check: tools ## build the archives of the last commit in two folders, and compare their bytes
 	GO='$(GO)' .ci/dist-check
 
-clean: ## remove what the targets here built
-	rm -rf bin .bin .example dist switchback-out
+clean: ## remove what the targets here built, and what the documents' commands left in docs/tutorial
+	rm -rf bin .bin .example .profile dist switchback-out
+	rm -rf $(addprefix docs/tutorial/,switchback-out again missing read-back replayed sample simulated staged)
+	rm -f $(addprefix docs/tutorial/,requests.parquet checked.txt table.txt read-back.csv sample.csv)

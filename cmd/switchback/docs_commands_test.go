@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 
 // The commands of the documents. A block fenced as "console" holds commands, lines that begin with "$ ", each with
 // the output that it prints. All of a document's commands run in order, in one folder that holds a copy of docs and
-// deploy, with this program as switchback:
+// deploy, with this program as switchback. What they leave there git ignores and make clean takes away.
 //
 //   - What stands below a command must be what it prints to stdout, or to stderr when it fails. A line "…" stands for
 //     any number of lines. Nothing below it: the output is not compared.
@@ -83,10 +84,12 @@ func TestDocumentCommands(t *testing.T) {
 // session runs the commands of one document one after the other.
 type session struct {
 	document string
-	folder   string // current one
-	status   string // exit code of the command before, as text
-	failed   int    // line of a command whose failure is not yet accounted for, 0 = none
-	stderr   string // of that command
+	home     string   // folder of the copies
+	copied   []string // files in it
+	folder   string   // current one
+	status   string   // exit code of the command before, as text
+	failed   int      // line of a command whose failure is not yet accounted for, 0 = none
+	stderr   string   // of that command
 	text     []string
 	changed  bool
 	shift    int // lines that the updated text has more than the document
@@ -94,13 +97,44 @@ type session struct {
 
 func newSession(t *testing.T, document string) *session {
 	t.Helper()
-	folder := t.TempDir()
-	for _, name := range []string{"docs", "deploy"} {
-		if err := os.CopyFS(filepath.Join(folder, name), os.DirFS(filepath.Join(root, name))); err != nil {
+	home := t.TempDir()
+	return &session{document: document, home: home, copied: copyDocuments(t, home), folder: home, status: "0", text: strings.Split(readDocument(t, document), "\n")}
+}
+
+// copyDocuments copies docs and deploy and returns the names. Folders that the commands made in docs/tutorial, when
+// somebody tried them there, stay behind: a run would find its own output in them.
+func copyDocuments(t *testing.T, to string) []string {
+	t.Helper()
+	var names []string
+	for _, pattern := range []string{"docs/*", "docs/example/*", "docs/tutorial/*", "docs/tutorial/logs/*", "deploy/*", "deploy/*/*"} {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
 			t.Fatal(err)
 		}
+		for _, path := range paths {
+			if info, err := os.Stat(path); err != nil {
+				t.Fatal(err)
+			} else if info.IsDir() {
+				continue
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(to, name), content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
 	}
-	return &session{document: document, folder: folder, status: "0", text: strings.Split(readDocument(t, document), "\n")}
+	return names
 }
 
 func (s *session) run(t *testing.T, c shown) {
@@ -185,6 +219,68 @@ func (s *session) finish(t *testing.T) {
 	if s.changed {
 		writeDocument(t, s.document, strings.Join(s.text, "\n"), "commands print something else")
 	}
+	s.leftovers(t)
+}
+
+// leftovers asks git whether it ignores what the commands left in docs, and make clean to take it away.
+func (s *session) leftovers(t *testing.T) {
+	t.Helper()
+	left := s.left(t)
+	if len(left) == 0 {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(root, ".git")); err == nil {
+		cmd := exec.Command("git", "-C", root, "check-ignore", "--stdin")
+		cmd.Stdin = strings.NewReader(strings.Join(left, "\n"))
+		ignored, err := cmd.Output() // fails when none is
+		for _, name := range left {
+			if !slices.Contains(strings.Split(string(ignored), "\n"), name) {
+				t.Errorf("%s: its commands leave %s, which .gitignore does not name (%v)", s.document, name, err)
+			}
+		}
+	}
+	makefile, err := filepath.Abs(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("make", "-s", "-f", makefile, "clean")
+	cmd.Dir = s.home
+	if out, err := cmd.CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
+		t.Log("no make here to clean up with")
+		return
+	} else if err != nil {
+		t.Fatalf("make clean: %v\n%s", err, out)
+	}
+	for _, name := range s.left(t) {
+		t.Errorf("%s: its commands leave %s, which make clean does not remove", s.document, name)
+	}
+}
+
+// left returns what is in the copy of docs and was not copied. A folder of which nothing was ends with "/" and stands for
+// all that is in it.
+func (s *session) left(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(filepath.Join(s.home, "docs"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(s.home, path)
+		switch {
+		case err != nil:
+			return err
+		case !entry.IsDir() && !slices.Contains(s.copied, name):
+			names = append(names, name)
+		case entry.IsDir() && !slices.ContainsFunc(s.copied, func(c string) bool { return strings.HasPrefix(c, name+"/") }):
+			names = append(names, name+"/")
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // trimmed cuts trailing spaces and trailing empty lines.
