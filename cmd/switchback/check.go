@@ -141,7 +141,11 @@ func (p *problems) arms(c *config, policies []string) {
 	if c.simulated() {
 		for _, arm := range []struct{ key, name string }{{"arms.control", c.Arms.Control}, {"arms.treatment", c.Arms.Treatment}} {
 			if arm.name != "" && router.CheckPolicy(arm.name) != nil {
-				p.add(arm.key, didYouMean(arm.name, policies), "unknown policy %q", arm.name)
+				hint := didYouMean(arm.name, policies)
+				if nearest(arm.name, policies) == "" {
+					hint += "; labels of your own need a [logs] table"
+				}
+				p.add(arm.key, hint, "unknown policy %q", arm.name)
 			}
 		}
 		return

@@ -153,6 +153,7 @@ func TestConfigProblems(t *testing.T) {
 		{"block does not divide a day", simulated + "[design]\nblock = \"5h\"\n", nil, nil, []string{"experiment.toml:4: design.block: 5 h does not divide a day", "an even number of blocks"}},
 		{"burn-in as long as the block", simulated + "[design]\nburn_in = \"3h\"\n", nil, nil, []string{"design.burn_in: 3 h leaves nothing", "shorter than the block"}},
 		{"unknown policy", simulated + "[arms]\ntreatment = \"routing-costs\"\n", nil, nil, []string{`arms.treatment: unknown policy "routing-costs"`, "did you mean routing-cost?"}},
+		{"label without logs", simulated + "[arms]\ncontrol = \"legacy\"\n", nil, nil, []string{`arms.control: unknown policy "legacy"`, "known: price, routing-cost; labels of your own need a [logs] table"}},
 		{"order of nobody", simulated + "[arms]\ntreatment = \"order:\"\n", nil, nil, []string{`arms.treatment: unknown policy "order:"`}},
 		{"same arms", simulated + "[arms]\ntreatment = \"price\"\n", nil, nil, []string{`control and treatment are both "price"`}},
 		{"unknown scenario", simulated + "[market]\nscenario = \"open\"\n", nil, nil, []string{`market.scenario: unknown value "open"`}},
