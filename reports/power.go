@@ -19,6 +19,7 @@ type Power struct {
 	Days        []int      `json:"days"`
 	Effect      float64    `json:"effect"` // whose detection DaysNeeded is about, a fraction
 	Rows        []PowerRow `json:"metrics"`
+	Note        string     `json:"note,omitempty"` // what to know of the spread, a sentence or more
 }
 
 // PowerRow is one measure of Power. nil is unknown.
@@ -88,6 +89,9 @@ func PowerMarkdown(p Power) []byte {
 		t.row(cells...)
 	}
 	pg := page{title: words("What an experiment can detect"), blocks: []block{paragraph(words(p.Sentence())), tabular(t)}}
+	if p.Note != "" {
+		pg.blocks = append(pg.blocks, paragraph(words(p.Note)))
+	}
 	return writeMarkdown(pg)
 }
 

@@ -20,7 +20,7 @@ func glossary(doc Document) []block {
 			entry("p50, p95", "half, and 95%, of the requests are at or below this value."),
 			entry("Level", "a measure's value in one arm."),
 			entry("Point (pt)", "one percentage point: from 7.1% to 3.8% is −3.3 points."),
-			entry(doc.level()+" interval", "made by a rule whose intervals hold the true effect in "+doc.level()+" of experiments like this one."),
+			entry(doc.level()+" interval", "made by a rule whose intervals are meant to hold the true effect in "+doc.level()+" of experiments like this one. Where simulated experiments found otherwise, a warning says so."),
 			entry("Detected, not detected", "the interval excludes zero, or includes it."),
 		}),
 	}

@@ -125,6 +125,7 @@ func parseEffect(given string) (float64, error) {
 // spread is how much the effects of pairs differ, measure by measure.
 type spread struct {
 	source      string
+	note        string // what to know of it; "" when nothing
 	pairsPerDay int
 	metrics     []metricSpread
 }
@@ -220,7 +221,12 @@ func pairSD(e stats.Estimate, method reports.Method) float64 {
 // in 28 pairs, with Student intervals on the log scale.
 func publishedSpread() spread {
 	const pairs = 28
-	found := spread{source: "the published intervals of OpenRouter’s experiment (announcement of 28 Oct 2026, 28 pairs)", pairsPerDay: 4}
+	found := spread{
+		source: "the published intervals of OpenRouter’s experiment (announcement of 28 Oct 2026, 28 pairs)",
+		note: "So small a spread of Cost per 1K requests can only be that of a cost at a fixed mix of tokens. What requests really cost " +
+			"moves with their lengths too and takes longer: a pilot (--out) tells how long.",
+		pairsPerDay: 4,
+	}
 	for _, row := range []struct {
 		id     string
 		lo, hi float64
@@ -246,7 +252,7 @@ func publishedSpread() spread {
 // powerOf computes the smallest effects and the days needed.
 func powerOf(found spread, design stats.PowerDesign, effect float64, days []int) reports.Power {
 	result := reports.Power{
-		Source: found.source, Power: design.Power, Confidence: 1 - design.Alpha, PairsPerDay: found.pairsPerDay, Days: days, Effect: effect,
+		Source: found.source, Note: found.note, Power: design.Power, Confidence: 1 - design.Alpha, PairsPerDay: found.pairsPerDay, Days: days, Effect: effect,
 	}
 	for _, m := range found.metrics {
 		row := reports.PowerRow{ID: m.id, PairSD: finite(m.sd), Pairs: m.pairs, Smallest: make([]*float64, len(days))}
@@ -295,7 +301,11 @@ func powerTable(result reports.Power) []byte {
 	for _, r := range shown.Rows {
 		t.AppendRow(rowOf(r))
 	}
-	return []byte(wrap(result.Sentence()) + "\n\n" + rendered(t) + "\n")
+	text := wrap(result.Sentence()) + "\n\n" + rendered(t) + "\n"
+	if result.Note != "" {
+		text += "\n" + wrap(result.Note) + "\n"
+	}
+	return []byte(text)
 }
 
 // powerCSV has full precision; what is unknown is empty.
