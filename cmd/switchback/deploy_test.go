@@ -241,6 +241,7 @@ func TestAirflowDAG(t *testing.T) {
 	text := deployed(t, "airflow/switchback_nightly.py")
 	for _, want := range []string{
 		"DONE = " + strconv.Itoa(exitDone) + "\n", "INCOMPLETE = " + strconv.Itoa(exitIncomplete) + "\n",
+		"schedule=CronDataIntervalTimetable(", "def report(data_interval_start=None):", // the day that has ended, in Airflow 2 and 3
 		"RETRY = (" + strconv.Itoa(exitFailed) + ", " + strconv.Itoa(exitLocked) + ")\n",
 	} {
 		if !strings.Contains(text, want) {

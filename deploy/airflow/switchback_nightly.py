@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 
 from airflow.decorators import dag, task
 from airflow.exceptions import AirflowException, AirflowFailException
+from airflow.timetables.interval import CronDataIntervalTimetable
 
 CONFIG = "/etc/switchback/router-week.toml"
 OUT = "/var/lib/switchback"
@@ -20,7 +21,9 @@ RETRY = (1, 75)
 
 
 @dag(
-    schedule="@daily",  # the run of a day starts after its end, at 00:00 UTC
+    # The run of a day starts after its end, at 00:00 UTC. In Airflow 3 a plain "@daily" has no data interval: its run
+    # would be of the day that has just begun.
+    schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     start_date=datetime(2026, 11, 2, tzinfo=timezone.utc),  # first and last day of the experiment:
     end_date=datetime(2026, 11, 8, tzinfo=timezone.utc),  # other dates end with exit code 2
     catchup=True,
@@ -29,13 +32,14 @@ RETRY = (1, 75)
 )
 def switchback_nightly():
     @task
-    def report(ds=None):
-        command = ["switchback", "run", "--config", CONFIG, "--out", OUT, "--date", ds]
+    def report(data_interval_start=None):
+        day = data_interval_start.strftime("%Y-%m-%d")
+        command = ["switchback", "run", "--config", CONFIG, "--out", OUT, "--date", day]
         code = subprocess.run(command, check=False).returncode
         if code == DONE:
             return
         if code == INCOMPLETE:
-            logging.warning("report of %s is incomplete; run it again when the rest of the logs has arrived", ds)
+            logging.warning("report of %s is incomplete; run it again when the rest of the logs has arrived", day)
             return
         if code in RETRY:
             raise AirflowException(f"exit code {code}: to be tried again")
