@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -52,12 +53,22 @@ func (a Arms) Validate() error {
 	return nil
 }
 
+// Bounds of a design: reports tell effects by minutes since the switch, and every replicate of an analysis has a weight
+// for every pair.
+const (
+	MinBlock  = time.Minute
+	MinBurnIn = time.Second // unless there is none
+	MaxBlocks = 100_000     // of one model's schedule
+
+	MinScheduled = time.Second // a block that really ran may have been cut short
+)
+
 // Design is what the plan is drawn from. Blocks divide a day, pairs are adjacent blocks of one day.
 type Design struct {
-	Start       time.Time // UTC midnight
-	Days        int       // ≥ 1
-	Block       time.Duration
-	BurnIn      time.Duration // < Block
+	Start       time.Time     // UTC midnight
+	Days        int           // 1 to 3660
+	Block       time.Duration // ≥ MinBlock; a day has an even number of blocks
+	BurnIn      time.Duration // 0, or from MinBurnIn to below Block
 	BurnInScope BurnInScope
 	Order       Order
 	PerModel    []string // models with a schedule of their own; empty: one schedule for all
@@ -105,27 +116,43 @@ func (d Design) Problems() []Problem {
 	if d.Days < 1 || d.Days > 3660 {
 		add("days", "%d is not in 1…3660", d.Days)
 	}
+	before := len(ps)
 	switch {
 	case d.Block <= 0:
 		add("block", "%s is not positive", Length(d.Block))
+	case d.Block < MinBlock:
+		add("block", "%s is shorter than %s", Length(d.Block), Length(MinBlock))
 	case day%d.Block != 0:
 		add("block", "%s does not divide a day", Length(d.Block))
 	case (day/d.Block)%2 != 0:
 		add("block", "%s gives %d blocks a day, which cannot be matched in pairs", Length(d.Block), day/d.Block)
+	case d.Days <= 3660 && d.Days > MaxBlocks/d.Slots():
+		add("block", "%s gives %d blocks in %d days, more than %d", Length(d.Block), d.Days*d.Slots(), d.Days, MaxBlocks)
 	}
+	blockIsWell := len(ps) == before
 	switch {
 	case d.BurnIn < 0:
 		add("burn_in", "%s is negative", Length(d.BurnIn))
-	case d.Block > 0 && d.BurnIn >= d.Block:
+	case d.BurnIn > 0 && d.BurnIn < MinBurnIn:
+		add("burn_in", "%s is shorter than %s", Length(d.BurnIn), Length(MinBurnIn))
+	case blockIsWell && d.BurnIn >= d.Block:
 		add("burn_in", "%s leaves nothing of a block of %s", Length(d.BurnIn), Length(d.Block))
 	}
 	if !slices.Contains(BurnInScopes(), d.BurnInScope) {
-		add("burn_in_scope", "%q is not one of %q", d.BurnInScope, BurnInScopes())
+		add("burn_in_scope", "%q is unknown; known: %s", d.BurnInScope, list(BurnInScopes()))
 	}
 	if !slices.Contains(Orders(), d.Order) {
-		add("order", "%q is not one of %q", d.Order, Orders())
+		add("order", "%q is unknown; known: %s", d.Order, list(Orders()))
 	}
 	return ps
+}
+
+func list[T ~string](words []T) string {
+	var texts []string
+	for _, w := range words {
+		texts = append(texts, string(w))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // Validate returns all Problems joined, or nil.

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// Length tells a length of time as people say it: 3 h, 1 h 30 min, 45 s, 250 ms. Parts of a millisecond are left out.
+// Length tells a length of time as people say it: 3 h, 1 h 30 min, 45 s, 250 ms. Parts of a millisecond are left out, unless there
+// is nothing else: 3ns.
 func Length(d time.Duration) string {
 	if d < 0 {
 		return "−" + Length(-d)
 	}
+	whole := d
 	var parts []string
 	for _, u := range []struct {
 		size time.Duration
@@ -21,7 +23,10 @@ func Length(d time.Duration) string {
 		}
 		d %= u.size
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) == 0 && whole > 0:
+		return whole.String()
+	case len(parts) == 0:
 		return "0 s"
 	}
 	return strings.Join(parts, " ")

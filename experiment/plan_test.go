@@ -171,6 +171,7 @@ func TestReadPlanRefuses(t *testing.T) {
 		"unknown arm":    {header + "1,1,old,2026-11-02T00:00:00Z,2026-11-02T03:00:00Z\n", `s.csv:2: arm: "old" is neither`},
 		"no instant":     {header + "1,1,price,2026-11-02 00:00:00,2026-11-02T03:00:00Z\n", "s.csv:2: starts: "},
 		"backwards":      {header + "1,1,price,2026-11-02T03:00:00Z,2026-11-02T03:00:00Z\n", "s.csv:2: ends: is not after starts"},
+		"a blink":        {header + "1,1,price,2026-11-02T03:00:00Z,2026-11-02T03:00:00.5Z\n", "s.csv:2: ends: is 500 ms after starts; a block has at least 1 s"},
 		"same id":        {header + first + "1,1,routing-cost,2026-11-02T03:00:00Z,2026-11-02T06:00:00Z\n", `s.csv:3: block_id: "1" stands in line 2`},
 		"overlap":        {header + first + "2,1,routing-cost,2026-11-02T02:00:00Z,2026-11-02T05:00:00Z\n", "s.csv:3: starts: "},
 		"one arm":        {header + first + "2,1,price,2026-11-02T03:00:00Z,2026-11-02T06:00:00Z\n", `s.csv:3: arm: both blocks of pair "1"`},
@@ -227,6 +228,23 @@ func TestDesignProblems(t *testing.T) {
 		if _, err := Draw(d, arms); err == nil {
 			t.Errorf("%s: drawn all the same", field)
 		}
+	}
+	for field, change := range map[string]func(*Design){
+		"block":   func(d *Design) { d.Block, d.BurnIn = 3, 0 },
+		"block ":  func(d *Design) { d.Block, d.BurnIn = time.Millisecond, 0 },
+		"block  ": func(d *Design) { d.Block, d.BurnIn, d.Days = MinBlock, MinBurnIn, MaxBlocks/1440+1 },
+		"burn_in": func(d *Design) { d.BurnIn = MinBurnIn - 1 },
+	} {
+		d := DefaultDesign()
+		change(&d)
+		if ps := d.Problems(); len(ps) != 1 || ps[0].Field != strings.TrimSpace(field) {
+			t.Errorf("%+v: problems %v", d, ps)
+		}
+	}
+	least := DefaultDesign()
+	least.Block, least.BurnIn, least.Days = MinBlock, MinBurnIn, MaxBlocks/1440
+	if p, err := Draw(least, arms); err != nil || len(p.Blocks) != 1440*least.Days {
+		t.Errorf("the shortest blocks, %d days: %d blocks, %v", least.Days, len(p.Blocks), err)
 	}
 	odd := DefaultDesign()
 	odd.Block = 24 * time.Hour

@@ -207,6 +207,8 @@ func parseBlock(field func(string) string) (Block, *Problem) {
 	switch {
 	case !b.Starts.Before(b.Ends):
 		return b, &Problem{"ends", "is not after starts"}
+	case b.Ends.Sub(b.Starts) < MinScheduled:
+		return b, &Problem{"ends", fmt.Sprintf("is %s after starts; a block has at least %s", Length(b.Ends.Sub(b.Starts)), Length(MinScheduled))}
 	case !b.BurnInEnds.IsZero() && (b.BurnInEnds.Before(b.Starts) || b.BurnInEnds.After(b.Ends)):
 		return b, &Problem{"burn_in_ends", "is outside the block"}
 	}

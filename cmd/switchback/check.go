@@ -27,6 +27,9 @@ var memoryLimit = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?\s*(KB|MB|GB|TB|KiB|MiB|
 // check returns an error with every problem of the configuration, each with file, line, key, value and hint, or nil.
 func (c *config) check(names known, overridden map[string]string) error {
 	p := problems{file: c.file, overridden: overridden}
+	for _, f := range c.file.faults {
+		p.found = append(p.found, problem{cmp.Or(lineOf(c.file.text, f.key), notThere), usageError(f.hint, "%s: %s", c.file.place(f.key), f.text)})
+	}
 	p.whole(c)
 	p.design(c)
 	p.arms(c, names.policies)
@@ -59,7 +62,11 @@ type problem struct {
 // notThere is the line of a key that the file does not have.
 const notThere = math.MaxInt
 
+// add tells of a problem. What follows from a value that cannot be read is left out.
 func (p *problems) add(key, hint, format string, args ...any) {
+	if p.file.unread(key) {
+		return
+	}
 	place, line := p.overridden[key], 0
 	if place == "" {
 		place, line = p.file.place(key)+": "+key, cmp.Or(lineOf(p.file.text, key), notThere)
@@ -112,22 +119,30 @@ func (p *problems) whole(c *config) {
 	}
 }
 
-// designHints say what to do about a field of the design.
+// designHint says what to do about a field of the design.
 func designHint(field string) string {
 	switch field {
 	case "start":
 		return "write a UTC midnight such as 2026-11-02T00:00:00Z"
 	case "block":
-		return "an even number of blocks must fill a day: 12h, 6h, 3h, 2h, 1h, 30m, …"
+		return "an even number of blocks must fill a day: 12h, 6h, 3h, 2h, 1h, 30m, …; 1m is the shortest"
 	case "burn_in":
-		return "choose a burn-in shorter than the block"
+		return `choose a burn-in of 1s or more that is shorter than the block, or "0s" for none`
+	case "order":
+		return "slot-balanced is the default; coin draws each pair by itself"
+	case "burn_in_scope":
+		return "block is the default; changeover keeps the beginning of blocks whose arm routed before"
 	}
 	return ""
 }
 
 func (p *problems) design(c *config) {
 	for _, fault := range c.design().Problems() {
-		p.add("design."+fault.Field, designHint(fault.Field), "%s", fault.Reason)
+		key, reason := "design."+fault.Field, fault.Reason
+		if key == "design.burn_in" && !p.file.defines(key) && p.file.defines("design.block") {
+			key, reason = "design.block", "the default burn_in, "+reason // it is the block that was written
+		}
+		p.add(key, designHint(fault.Field), "%s", reason)
 	}
 	if c.simulated() && c.Design.Schedule != "" {
 		p.add("design.schedule", "leave it out, or add [logs]", "a simulated experiment draws its own plan")
@@ -135,7 +150,7 @@ func (p *problems) design(c *config) {
 }
 
 func (p *problems) arms(c *config, policies []string) {
-	if err := (experiment.Arms{Control: c.Arms.Control, Treatment: c.Arms.Treatment}).Validate(); err != nil {
+	if err := c.arms().Validate(); err != nil && !p.file.unread("arms.control") && !p.file.unread("arms.treatment") {
 		p.add("arms", "", "%s", strings.TrimPrefix(err.Error(), "arms: "))
 	}
 	if c.simulated() {

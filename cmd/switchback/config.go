@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,8 +41,8 @@ type config struct {
 type designConfig struct {
 	Start       time.Time     `toml:"start"`         // first day, a UTC midnight; required with [logs] unless schedule is a file
 	Days        int           `toml:"days"`          // 1 to 3660; required with [logs] unless schedule is a file
-	Block       time.Duration `toml:"block"`         // length of a block; an even number of blocks fills a day
-	BurnIn      time.Duration `toml:"burn_in"`       // dropped from the start of a block; shorter than the block
+	Block       time.Duration `toml:"block"`         // length of a block, at least a minute; an even number of blocks fills a day, at most 100,000 the experiment
+	BurnIn      time.Duration `toml:"burn_in"`       // dropped from the start of a block; shorter than the block, and 0s or at least a second
 	BurnInScope string        `toml:"burn_in_scope"` // block: every block loses it; changeover: only blocks that follow another arm, the first, and those after a gap
 	Order       string        `toml:"order"`         // how the arm order inside pairs is drawn: slot-balanced, day-balanced, coin, alternating
 	Schedule    string        `toml:"schedule"`      // on logs: a CSV file, "drawn" (this program's own plan ran) or "labels" (the rows carry their arm); "" is labels
@@ -164,8 +166,8 @@ func defaultConfig() config {
 	}
 }
 
-// readConfig reads a configuration file over the defaults. Unknown keys and values of a wrong type are errors that
-// name the line; what the values mean is checked by check.
+// readConfig reads a configuration file over the defaults. The error is one of syntax, or of the file itself; every other
+// fault, unknown keys and values of a wrong type among them, is told by check.
 func readConfig(path string) (config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -178,16 +180,12 @@ func readConfig(path string) (config, error) {
 func parseConfig(path, text string) (config, error) {
 	c := defaultConfig()
 	c.Name, c.SchemaVersion = "", 0
-	md, err := toml.Decode(text, &c)
+	meta, faults, err := readTables(text, &c)
 	if err != nil {
-		return config{}, tomlError(path, err)
+		return config{}, tomlError(path, text, err)
 	}
-	c.file = origin{path: path, text: text, meta: md}
-	if unknown := md.Undecoded(); len(unknown) > 0 {
-		return config{}, c.file.unknownKeys(unknown)
-	}
-	c.Design.Start = asUTC(c.Design.Start)
-	if md.IsDefined("out") {
+	c.file = origin{path: path, text: text, meta: meta, faults: faults}
+	if meta.IsDefined("out") {
 		c.Out = c.file.resolve(c.Out)
 	}
 	if c.Logs != nil {
@@ -253,10 +251,19 @@ func asUTC(t time.Time) time.Time {
 // tomlMessage takes the library's message apart: line, key, what is wrong. Only errors of syntax carry these as fields.
 var tomlMessage = regexp.MustCompile(`^toml: (?:line (\d+))?(?: ?\(last key "([^"]*)"\))?:? ?(.*)$`)
 
-func tomlError(path string, err error) error {
-	line, key, reason := "", "", err.Error()
+// tomlParts takes an error of the library apart. What is not in it is "".
+func tomlParts(err error) (line, key, reason string) {
 	if m := tomlMessage.FindStringSubmatch(err.Error()); m != nil {
-		line, key, reason = m[1], m[2], m[3]
+		return m[1], m[2], m[3]
+	}
+	return "", "", err.Error()
+}
+
+// tomlError tells an error of the syntax of a file.
+func tomlError(path, text string, err error) error {
+	line, key, reason := tomlParts(err)
+	if name := keyOnLine(text, line); name != "" && key != name && !strings.HasSuffix(key, "."+name) {
+		key = strings.TrimPrefix(key+"."+name, ".") // the library forgets it once it has read a value
 	}
 	subject := "configuration " + path
 	if line != "" {
@@ -265,14 +272,31 @@ func tomlError(path string, err error) error {
 	if key != "" {
 		subject += ": " + key
 	}
-	return usageError(tomlHint(reason), "%s: %s", subject, plainReason(reason))
+	return usageError(tomlHint(key, reason), "%s: %s", subject, plainReason(reason))
 }
 
-// origin says where in a configuration file a key stands.
+// keyOnLine returns the bare key that is set on a line of a file, "" when there is none.
+func keyOnLine(text, line string) string {
+	n, err := strconv.Atoi(line)
+	lines := strings.Split(text, "\n")
+	if err != nil || n < 1 || n > len(lines) {
+		return ""
+	}
+	name, _, found := strings.Cut(lines[n-1], "=")
+	if name = strings.TrimSpace(name); !found || !bareKey.MatchString(name) {
+		return ""
+	}
+	return name
+}
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// origin is the file of a configuration: what stands where in it, and what of it cannot be read.
 type origin struct {
-	path string
-	text string
-	meta toml.MetaData
+	path   string
+	text   string
+	meta   toml.MetaData
+	faults []keyFault // what of it cannot be read
 }
 
 // resolve returns a path of the file relative to the file's folder.
@@ -299,27 +323,14 @@ func (o origin) place(key string) string {
 	return "configuration " + o.path
 }
 
-func (o origin) unknownKeys(keys []toml.Key) error {
-	known := configKeys()
-	var errs manyErrors
-	for _, k := range keys {
-		key := k.String()
-		if _, inside := parentOf(key, keys); inside {
-			continue // told once, by its unknown table
-		}
-		errs = append(errs, usageError(nearestKey(key, known), "%s: unknown key %s", o.place(key), key))
-	}
-	return &ExitError{Code: exitUsage, Err: errs}
+// unread reports whether a dotted key, or the table that it is in, stands in the file and cannot be read.
+func (o origin) unread(key string) bool {
+	return slices.ContainsFunc(o.faults, func(f keyFault) bool { return f.key == key || strings.HasPrefix(key, f.key+".") })
 }
 
-// parentOf finds the listed key that holds key.
-func parentOf(key string, keys []toml.Key) (toml.Key, bool) {
-	for _, k := range keys {
-		if strings.HasPrefix(key, k.String()+".") {
-			return k, true
-		}
-	}
-	return nil, false
+// unreadIn reports whether something in a table of the file, or the table, cannot be read.
+func (o origin) unreadIn(table string) bool {
+	return slices.ContainsFunc(o.faults, func(f keyFault) bool { return f.key == table || strings.HasPrefix(f.key, table+".") })
 }
 
 // nearestKey hints at the known key that was meant: by the whole dotted name, or by the last word in another section.

@@ -130,7 +130,26 @@ func TestConfigProblems(t *testing.T) {
 		{"key of another section", simulated + "[design]\nreplicates = 5\n", nil, nil, []string{"unknown key design.replicates", "did you mean analysis.replicates?"}},
 		{"unknown section told once", simulated + "[desing]\nblock = \"3h\"\n", nil, nil, []string{"experiment.toml:3: unknown key desing", "did you mean design?"}},
 		{"wrong type", simulated + "seed = \"seven\"\n", nil, nil, []string{"experiment.toml:3: seed: incompatible types"}},
-		{"bad duration", simulated + "[design]\nblock = \"3 hours\"\n", nil, nil, []string{"experiment.toml:4: design.block", "in h, m and s"}},
+		{"bad duration", simulated + "[design]\nblock = \"3 hours\"\n", nil, nil, []string{`experiment.toml:4: design.block: "3 hours" is not a length of time`, `block = "3h", in h, m and s`}},
+		{"bad duration of another key", simulated + "[design]\nburn_in = \"1 hour\"\n", nil, nil, []string{`experiment.toml:4: design.burn_in: "1 hour" is not a length of time`, `burn_in = "1h", in h, m and s`}},
+		{"lengths without a unit", onLogs + "max_time = 600\n[design2]\n", nil, nil, []string{"experiment.toml:12: logs.max_time: 600 has no unit", `max_time = "10m"`, "unknown key design2"}},
+		{"a length of another type", simulated + "[design]\nburn_in = true\n", nil, nil, []string{"experiment.toml:4: design.burn_in: is true or false, not a length of time", `burn_in = "1h"`}},
+		{"burn-in without a unit", simulated + "[design]\nburn_in = 1\n", nil, nil, []string{"experiment.toml:4: design.burn_in: 1 has no unit", `in quotes: burn_in = "1h"`}},
+		{"burn-in of 0 without a unit", simulated + "[design]\nburn_in = 0\n", nil, nil, []string{"experiment.toml:4: design.burn_in: 0 has no unit"}},
+		{"burn-in in quotes without a unit", simulated + "[design]\nburn_in = \"60\"\n", nil, nil, []string{`experiment.toml:4: design.burn_in: "60" has no unit`}},
+		{"block without a unit, nothing of the burn-in", simulated + "[design]\nblock = 3\nstart = 00:00:00\n", nil, nil, []string{"experiment.toml:4: design.block: 3 has no unit", `block = "3h"`, "experiment.toml:5: design.start: is a time of day without a date", "END"}},
+		{"block of a fraction", simulated + "design = { block = 1.5 }\n", nil, nil, []string{"experiment.toml:3: design.block: 1.5 has no unit", "END"}},
+		{"block of nanoseconds", simulated + "[design]\nblock = \"3ns\"\nburn_in = \"0s\"\n", nil, nil, []string{"experiment.toml:4: design.block: 3ns is shorter than 1 min", "1m is the shortest", "END"}},
+		{"block of a millisecond", simulated + "[design]\nblock = \"1ms\"\n", nil, nil, []string{"experiment.toml:4: design.block: 1 ms is shorter than 1 min", "END"}},
+		{"too many blocks", simulated + "[design]\nblock = \"1m\"\nburn_in = \"1s\"\ndays = 70\n", nil, nil, []string{"experiment.toml:4: design.block: 1 min gives 100800 blocks in 70 days, more than 100000", "END"}},
+		{"burn-in of a blink", simulated + "[design]\nburn_in = \"5ms\"\n", nil, nil, []string{"experiment.toml:4: design.burn_in: 5 ms is shorter than 1 s", `"0s" for none`}},
+		{"block shorter than the default burn-in", simulated + "[design]\nblock = \"30m\"\n", nil, nil, []string{"experiment.toml:4: design.block: the default burn_in, 1 h leaves nothing of a block of 30 min", "END"}},
+		{"every fault, whatever its kind", "schema_version = \"1\"\nname = 3\nsed = 4\n[design]\ndays = 0\nburn_in = 60\n[analysis]\nreplicates = \"100\"\n", nil, nil, []string{
+			"experiment.toml:1: schema_version: incompatible types", "experiment.toml:2: name: incompatible types", "experiment.toml:3: unknown key sed", "did you mean seed?",
+			"experiment.toml:5: design.days: 0 is not in", "experiment.toml:6: design.burn_in: 60 has no unit", "experiment.toml:8: analysis.replicates: incompatible types", "a number without quotes", "END",
+		}},
+		{"wrong table, nothing of its keys", strings.Replace(onLogs, "[logs]\nfiles = [\"logs/*.jsonl.gz\"]", "[[logs]]", 1), nil, nil, []string{"experiment.toml:10: logs: is a list, not a table", "END"}},
+		{"upper case", simulated + "Seed = 3\n", nil, nil, []string{"experiment.toml:3: unknown key Seed", "did you mean seed?"}},
 		{"syntax", simulated + "seed = = 3\n", nil, nil, []string{"experiment.toml:3: seed: expected value but found '='", "one = stands between"}},
 		{"text without quotes", simulated + "out = here\n", nil, nil, []string{"experiment.toml:3: out: expected value", "text stands in quotes"}},
 		{"quotes left open", simulated + "out = \"here\n", nil, nil, []string{"experiment.toml:3: out: strings cannot", "close the quotes"}},
@@ -139,14 +158,15 @@ func TestConfigProblems(t *testing.T) {
 		{"no equals sign", simulated + "seed 3\n", nil, nil, []string{"experiment.toml:3: expected '.' or '='", "on one line"}},
 		{"bracket left open", simulated + "[design\n", nil, nil, []string{"to end table name", "a table stands in brackets"}},
 		{"length without quotes", simulated + "[design]\nblock = 3h\n", nil, nil, []string{"experiment.toml:4: ", `block = "3h"`}},
-		{"instant in quotes", simulated + "[design]\nstart = \"2026-11-02\"\n", nil, nil, []string{"experiment.toml:4: design.start: ", "without quotes"}},
+		{"another length without quotes", simulated + "[design]\nburn_in = 1h\n", nil, nil, []string{"experiment.toml:4: ", `burn_in = "1h"`}},
+		{"instant in quotes", simulated + "[design]\nstart = \"2026-11-02\"\n", nil, nil, []string{`experiment.toml:4: design.start: "2026-11-02" is text, not an instant`, "without quotes: start = 2026-11-02"}},
 		{"no such day", simulated + "[design]\nstart = 2026-13-02\n", nil, nil, []string{"experiment.toml:4: design.start: invalid datetime", "without quotes"}},
 		{"number in quotes", simulated + "[design]\ndays = \"7\"\n", nil, nil, []string{"the value is a string, not an integer", "a number without quotes"}},
 		{"list left open", onLogs + "x = [\"a\", \"b\"\n", nil, nil, []string{"expected a comma", "] at its end"}},
 		{"text for a list", strings.Replace(onLogs, "[\"logs/*.jsonl.gz\"]", "\"logs\"", 1), nil, nil, []string{"logs.files: ", "write a list"}},
 		{"backslashes", simulated + "out = \"C:\\x\"\n", nil, nil, []string{"experiment.toml:3: out: ", "single quotes"}},
 		{"twice", simulated + "name = \"y\"\n", nil, nil, []string{"experiment.toml:3: name: key 'name' has already been defined", "stands once"}},
-		{"value for a table", simulated + "design = 3\n", nil, nil, []string{"experiment.toml:3: design: expected table but found int64", "it is a table"}},
+		{"value for a table", simulated + "design = 3\n", nil, nil, []string{"experiment.toml:3: design: is a number, not a table", "it is a table: write [design]"}},
 		{"negative seed", simulated + "seed = -1\n", nil, nil, []string{"experiment.toml:3: seed: is negative"}},
 		{"no schema version", "name = \"x\"\n", nil, nil, []string{"schema_version: is 0", "schema_version = 1"}},
 		{"no name", "schema_version = 1\n", nil, nil, []string{"name: is missing"}},
@@ -161,7 +181,7 @@ func TestConfigProblems(t *testing.T) {
 			[]string{`experiment.toml:4: report.decision: unknown value "ttft_p59"`, "did you mean ttft_p50?", `report.guardrails: unknown value "eror_rate"`, "did you mean error_rate?"}},
 		{"confidence as a percentage", simulated + "[analysis]\nconfidence = 95.0\n", nil, nil, []string{"analysis.confidence: 95 is not in [0.5, 1)"}},
 		{"several at once", simulated + "threads = -1\n[design]\ndays = 0\norder = \"random\"\n[analysis]\nreplicates = 0\n", nil, nil,
-			[]string{"threads: is -1", "design.days: 0 is not in", "design.order: \"random\" is not one of", "analysis.replicates: 0 is not in"}},
+			[]string{"threads: is -1", "design.days: 0 is not in", "design.order: \"random\" is unknown; known: slot-balanced, ", "coin draws each pair", "analysis.replicates: 0 is not in"}},
 		{"a warehouse, wrong before missing", "[logs]\nwarehouse = \"http://ch.example/logs\"\nts_unit = \"h\"\n", nil, nil, []string{
 			`experiment.toml:2: logs.warehouse: scheme "http": must be clickhouse://`, `experiment.toml:3: logs.ts_unit: unknown value "h"`,
 			"schema_version: is 0", "name: is missing", "arms.control: is missing", "logs.table: is missing", "logs.columns: column request_id: needs an expression",
@@ -188,11 +208,15 @@ func TestConfigProblems(t *testing.T) {
 			for _, c := range complaints(err) {
 				told.WriteString(c.text + "\n" + c.hint + "\n")
 			}
+			told.WriteString("END")
 			rest := told.String()
 			for _, part := range tc.want {
 				_, after, found := strings.Cut(rest, part)
 				if !found {
 					t.Fatalf("%q is not told, or not in this order:\n%s", part, told.String())
+				}
+				if strings.Contains(part, "END") && strings.Count(told.String(), "experiment.toml") != strings.Count(strings.Join(tc.want, "\n"), "experiment.toml") {
+					t.Errorf("more than %q is told:\n%s", tc.want, told.String())
 				}
 				rest = after
 			}

@@ -20,8 +20,7 @@ func tomlFaults() []tomlFault {
 		{`expected '\.' or '='|key separator|^unexpected '[=.]'`, `a key and its value stand on one line: days = 7`},
 		{`^expected a comma|^unexpected comma`, `a list is files = ["a.csv", "b.csv"], with commas between and ] at its end`},
 		{`^expected a top-level item to end`, `one key on a line; text and lengths of time stand in quotes: block = "3h"`},
-		{`invalid datetime|parsing time|cannot parse .* as "T"`, `write an instant without quotes: start = 2026-11-02T00:00:00Z`},
-		{`invalid duration`, `write a length of time in quotes, in h, m and s: block = "3h" or "90m"`},
+		{`invalid datetime`, `write an instant without quotes: start = 2026-11-02T00:00:00Z`},
 		{`hexadecimal digits|invalid escape|Escaped character`, `a path with backslashes stands in single quotes: 'C:\logs\a.csv'`},
 		{`already been defined|already created`, `a key, and a [table], stands once in the file`},
 		{`leading zeroes|floats must start with a digit`, `write numbers as 3 and 0.95`},
@@ -29,15 +28,17 @@ func tomlFaults() []tomlFault {
 		{`TOML value has type string; destination has type (integer|float)`, `write a number without quotes`},
 		{`destination has type integer`, `write a whole number`},
 		{`destination has type string`, `write text in quotes`},
-		{`expected table but found|is not a table`, `it is a table: write [its name] on a line of its own, its keys below`},
 		{`invalid UTF-8|control characters|NUL`, `save the file as UTF-8 text`},
 	}
 }
 
-// tomlHint returns the hint for what the TOML library finds wrong.
-func tomlHint(reason string) string {
+// tomlHint returns the hint for what the TOML library finds wrong with a key, "" when it names none.
+func tomlHint(key, reason string) string {
 	for _, h := range tomlFaults() {
 		if regexp.MustCompile(h.reason).MatchString(reason) {
+			if isLength(key) {
+				return strings.ReplaceAll(h.hint, lengthExample(""), lengthExample(key))
+			}
 			return h.hint
 		}
 	}

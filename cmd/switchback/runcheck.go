@@ -86,7 +86,7 @@ func (p *process) checkRun(ctx context.Context, s *runSettings, fs *pflag.FlagSe
 // schedule checks the plan, and that it covers the nights to be reported.
 func (k *runCheck) schedule(s *runSettings, now time.Time) {
 	c := &k.config
-	if len(c.design().Problems()) > 0 || c.arms().Validate() != nil {
+	if len(c.design().Problems()) > 0 || c.arms().Validate() != nil || c.file.unreadIn("design") || c.file.unreadIn("arms") {
 		return // told with the configuration
 	}
 	plan, err := c.plannedIfAny()

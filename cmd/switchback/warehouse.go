@@ -54,7 +54,7 @@ func (p *problems) warehouse(l *logsConfig) {
 		p.oneOf("logs.dedupe", l.Dedupe, []string{"on", "off"})
 	}
 	if l.MaxTime < 0 || l.MaxTime > 0 && l.MaxTime < time.Second {
-		p.add("logs.max_time", `such as "10m"`, "%s is less than a second", l.MaxTime)
+		p.add("logs.max_time", `such as "10m"`, "%s is shorter than a second", experiment.Length(l.MaxTime))
 	}
 	if l.MaxMemory != "" {
 		if _, err := bytesOf(l.MaxMemory); err != nil {
