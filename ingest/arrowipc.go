@@ -22,14 +22,14 @@ func readArrow(in io.Reader, _ int64, sink *rowSink) (unknown []string, err erro
 	defer recoverDamage(sink.file, &err)
 	var magic [8]byte
 	if _, err := io.ReadFull(in, magic[:]); err != nil {
-		return nil, inputError{sink.file, "unreadable Arrow: " + err.Error()}
+		return nil, inputError{sink.file, "unreadable Arrow: " + err.Error(), ""}
 	}
 	if string(magic[:6]) != arrowMagic { // a file is a stream between a magic word and a footer
 		in = io.MultiReader(strings.NewReader(string(magic[:])), in)
 	}
 	records, err := ipc.NewReaderFromMessageReader(&ipcMessages{in: in}, ipc.WithAllocator(boundedAllocator{memory.DefaultAllocator}))
 	if err != nil {
-		return nil, inputError{sink.file, "unreadable Arrow: " + err.Error()}
+		return nil, inputError{sink.file, "unreadable Arrow: " + err.Error(), ""}
 	}
 	defer records.Release()
 	unknown, err = readRecords(sink.file, records, sink)
@@ -42,7 +42,7 @@ func readArrow(in io.Reader, _ int64, sink *rowSink) (unknown []string, err erro
 // recoverDamage turns a panic of a reader over a damaged file into an error.
 func recoverDamage(path string, err *error) {
 	if p := recover(); p != nil {
-		*err = inputError{path, fmt.Sprintf("damaged: %v", p)}
+		*err = inputError{path, fmt.Sprintf("damaged: %v", p), ""}
 	}
 }
 

@@ -74,6 +74,7 @@ func (c *canonicalRows) set(r *request, i int, text []byte) (reason string) {
 		}
 		at, ok := parseInstant(text)
 		if !ok {
+			c.sink.unread = text
 			return reasonBadTime
 		}
 		col.set(r, at)

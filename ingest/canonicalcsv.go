@@ -89,12 +89,12 @@ func (f *csvChunks) next(c *logChunk) error {
 // first takes the header of the file.
 func (f *csvChunks) first(record csvRecord) error {
 	if record.reason != "" {
-		return inputError{f.file, "header: " + record.reason}
+		return inputError{f.file, "header: " + record.reason, ""}
 	}
 	f.csv.split(record.text)
 	f.csv.fields[0] = trimBOM(f.csv.fields[0])
 	if !f.header.set(f.csv.fields) {
-		return inputError{f.file, "header lacks one of " + strings.Join(requiredColumns(), ", ")}
+		return inputError{f.file, "header lacks one of " + strings.Join(requiredColumns(), ", "), ""}
 	}
 	return nil
 }

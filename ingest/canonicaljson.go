@@ -168,13 +168,13 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 		case kind == jsonNested:
 			r.Quality |= experiment.QualityBadValue
 		case kind == jsonNumber && c.columns[m.place].kind == kindTime:
-			reason = reasonNumberTime
+			c.sink.unread, reason = value, reasonNumberTime
 		default:
 			reason = c.set(r, m.place, value)
 		}
 	}
 	if !c.scan.done() {
-		reason = reasonNotJSON
+		c.sink.unread, reason = nil, reasonNotJSON
 	}
 	if reason != "" {
 		c.sink.drop()

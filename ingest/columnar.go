@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,13 +25,13 @@ func readRecords(path string, records recordReader, sink *rowSink) ([]string, er
 	rows := columnarRows{canonicalRows: newCanonicalRows(sink)}
 	unknown, err := rows.setSchema(records.Schema())
 	if err != nil {
-		return nil, inputError{path, err.Error()}
+		return nil, inputError{path, err.Error(), ""}
 	}
 	for sink.err == nil && records.Next() {
 		rows.record(records.Record())
 	}
 	if err := records.Err(); err != nil {
-		return unknown, inputError{path, "damaged: " + err.Error()}
+		return unknown, inputError{path, "damaged: " + err.Error(), ""}
 	}
 	sink.flush()
 	return unknown, sink.err
@@ -79,6 +80,7 @@ func (c *columnarRows) record(record arrow.Record) {
 			}
 		}
 		if reason != "" {
+			c.sink.unread = slices.Clone(c.sink.unread) // the text of the row goes where it may lie
 			text := c.rowText(r)
 			c.sink.drop()
 			c.sink.reject(c.line, reason, text)
@@ -156,6 +158,7 @@ func (c *columnarRows) setInteger(r *request, place int, v int64) string {
 
 func (c *columnarRows) setNumber(r *request, place int, text []byte) string {
 	if c.columns[place].kind == kindTime {
+		c.sink.unread = text
 		return reasonNumberTime
 	}
 	return c.set(r, place, text)

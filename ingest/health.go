@@ -81,10 +81,14 @@ func (s *Store) counts(ctx context.Context, query string) ([]Count, error) {
 	return collect(rows, func(scan func(...any) error) (c Count, err error) { return c, scan(&c.Name, &c.N) })
 }
 
+// Rejects counts the lines that could not be read by their reasons, the most frequent first.
+func (s *Store) Rejects(ctx context.Context) ([]Count, error) {
+	return s.counts(ctx, "SELECT reason, count(*) AS n FROM rejects GROUP BY reason ORDER BY n DESC, reason")
+}
+
 func (s *Store) healthOfLoads(ctx context.Context, h *Health) error {
 	var err error
-	h.Rejects, err = s.counts(ctx, "SELECT reason, count(*) AS n FROM rejects GROUP BY reason ORDER BY n DESC, reason")
-	if err != nil {
+	if h.Rejects, err = s.Rejects(ctx); err != nil {
 		return err
 	}
 	err = s.db.QueryRowContext(ctx, `SELECT (SELECT coalesce(sum(conflicts), 0)::BIGINT FROM loads), (SELECT count(*) FROM

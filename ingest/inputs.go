@@ -17,10 +17,18 @@ var ErrInput = errors.New("input refused")
 type inputError struct {
 	path   string
 	reason string
+	hint   string
 }
 
 func (e inputError) Error() string { return "load " + e.path + ": " + e.reason }
 func (e inputError) Unwrap() error { return ErrInput }
+
+// Hint returns what can be done about an error that wraps ErrInput, "" when it does not say.
+func Hint(err error) string {
+	var input inputError
+	errors.As(err, &input)
+	return input.hint
+}
 
 // input is a file to load, or what is wrong with the name that was to give one.
 type input struct {
@@ -40,7 +48,7 @@ func expand(patterns []string) (inputs []input, warnings []string) {
 	for _, pattern := range patterns {
 		matches, reason := matching(pattern)
 		if reason != "" {
-			add(pattern, inputError{pattern, reason})
+			add(pattern, inputError{pattern, reason, ""})
 			continue
 		}
 		for _, m := range matches {

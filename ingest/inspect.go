@@ -20,7 +20,8 @@ type FileHead struct {
 	Whole      bool  // the file is no longer than what was read
 	Rows       int64 // requests in what was read
 	Rejects    int64
-	Reasons    []Count // of the rejects, most first
+	Reasons    []Count  // of the rejects, most first
+	Examples   []Reject // the first of each reason, in the order of Reasons
 	From, To   time.Time
 }
 
@@ -58,7 +59,11 @@ func inputFault(path string, err error) error {
 	if errors.Is(err, ErrInput) {
 		return err
 	}
-	return inputError{path, cause(err).Error()}
+	hint := ""
+	if errors.Is(err, errCutShort) {
+		hint = "load it again when it is whole"
+	}
+	return inputError{path, cause(err).Error(), hint}
 }
 
 func inspectFile(ctx context.Context, path string, o LoadOptions) (FileHead, error) {
@@ -82,7 +87,7 @@ func inspectFile(ctx context.Context, path string, o LoadOptions) (FileHead, err
 		return head, err
 	}
 	if head.Rows == 0 && head.Rejects > 0 {
-		return head, inputError{path, fmt.Sprintf("no request can be read: %s", head.Reasons[0].Name)}
+		return head, unreadFault(path, head.Examples)
 	}
 	return head, nil
 }
@@ -105,7 +110,7 @@ func readHead(f format, in io.Reader, o LoadOptions, head *FileHead) (whole bool
 	if !whole && t.rows > 0 {
 		err = nil
 	}
-	head.Rows, head.Rejects, head.Reasons = t.rows, t.rejects, counts(t.reasons)
+	head.Rows, head.Rejects, head.Reasons, head.Examples = t.rows, t.rejects, counts(t.reasons), t.examples()
 	head.From, head.To = t.span()
 	return whole, err
 }
@@ -127,5 +132,21 @@ func inspectParquet(ctx context.Context, path string, o LoadOptions, head *FileH
 		return err
 	}
 	head.Whole = true
-	return loader.conn.QueryRowContext(ctx, "SELECT count(*) FROM "+p.from).Scan(&head.Rows)
+	if err := loader.conn.QueryRowContext(ctx, "SELECT count(*) FROM "+p.from).Scan(&head.Rows); err != nil {
+		return err
+	}
+	t := newFileTally()
+	err = p.countRejects(&t, "(SELECT line, reason, text FROM "+p.rejected(fmt.Sprintf("(FROM %s LIMIT %d)", p.from, headRows))+" WHERE reason IS NOT NULL)")
+	if err == nil && t.rejects == min(head.Rows, headRows) && t.rejects > 0 {
+		err = unreadFault(path, t.examples())
+	}
+	return err
+}
+
+// headRows is how many rows of a file of columns are tried.
+const headRows = 10_000
+
+// unreadFault tells that what was read of a file has no request, with the first reject of each reason.
+func unreadFault(path string, examples []Reject) error {
+	return inputError{path, "no request can be read: " + examples[0].String(), Accepted(examples[0].Reason)}
 }

@@ -109,3 +109,35 @@ func TestInspectTellsEveryFault(t *testing.T) {
 		t.Errorf("%d faults:\n%s", len(faults), told)
 	}
 }
+
+// The value that cannot be read is shown, whatever the kind of file; so is what a load was left without.
+func TestUnreadValuesAreShown(t *testing.T) {
+	dir := t.TempDir()
+	columns := filepath.Join(dir, "c.parquet")
+	if _, err := openTemp(t).db.Exec("COPY (SELECT 'a' AS request_id, '16/11/2026 00:01' AS ts, 'm' AS model FROM range(3)) TO " + quote(columns) + " (FORMAT parquet)"); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		columns: `ts: unreadable in line 1, "request_id=a, ts=16/11/2026 00:01, model=m"`,
+		writeFile(t, filepath.Join(dir, "a.csv"), []byte("request_id,ts,model\na,16/11/2026 00:01,m\n")):                                                                                                      `ts: unreadable in line 2, "16/11/2026 00:01"`,
+		writeFile(t, filepath.Join(dir, "a.jsonl"), []byte(`{"request_id":"a","ts":"16\/11\/2026","model":"m"}`)):                                                                                             `ts: unreadable in line 1, "16/11/2026"`,
+		writeFile(t, filepath.Join(dir, "b.jsonl"), []byte(`{"request_id":"a","ts":1793696398,"model":"m"}`)):                                                                                                 `ts: a number, not RFC 3339 in line 1, "1793696398"`,
+		writeFile(t, filepath.Join(dir, "h.jsonl"), []byte(`{"request_id":"h","request_created_at":"3 Nov","response_status":200,"request_model":"m","delay_ms":9,"prompt_tokens":1,"completion_tokens":1}`)): `ts: unreadable in line 1, "3 Nov"`,
+	} {
+		heads, faults, err := Inspect(t.Context(), []string{path}, loadOptions())
+		if err != nil || len(heads) > 0 || len(faults) != 1 || !strings.HasSuffix(faults[0].Error(), want) {
+			t.Errorf("%s: %+v, %v, %v; want %s", path, heads, faults, err, want)
+			continue
+		}
+		if hint := Hint(faults[0]); !strings.Contains(hint, "2026-11-02T03:00:00Z") {
+			t.Errorf("%s: hint %q", path, hint)
+		}
+		s := openTemp(t)
+		for _, status := range []string{FileLoaded, FileReplaced} { // it is read again, as nothing of it is there
+			f := mustLoad(t, s, path).Files[0]
+			if f.Status != status || len(f.Examples) != 1 || !strings.HasSuffix(f.Examples[0].String(), want) {
+				t.Errorf("%s: %s, %+v; want %s, %s", path, f.Status, f.Examples, status, want)
+			}
+		}
+	}
+}

@@ -79,11 +79,12 @@ type FileReport struct {
 	Bytes      int64  // decompressed
 	Rows       int64  // requests read from it by this load
 	Rejects    int64
-	Skipped    int64 // records that are no requests
-	Duplicates int64 // rows that were dropped because another row has the same key
-	Conflicts  int64 // of Duplicates: rows that differed from the one that stayed
-	Late       int64 // rows of days before the newest one that was loaded already
-	Reasons    []Count
+	Skipped    int64    // records that are no requests
+	Duplicates int64    // rows that were dropped because another row has the same key
+	Conflicts  int64    // of Duplicates: rows that differed from the one that stayed
+	Late       int64    // rows of days before the newest one that was loaded already
+	Reasons    []Count  // of the rejects, most first
+	Examples   []Reject // the first of each reason, in the order of Reasons
 	Models     []Count
 	Unknown    []string // columns that the reader does not know
 	Missing    []string // canonical columns without any value
@@ -215,13 +216,14 @@ type earlier struct {
 	bytes   int64
 	hash    string
 	format  string
+	rows    int64
 	rejects int64
 }
 
 func (s *Store) earlierLoad(ctx context.Context, path string) (earlier, error) {
 	e := earlier{known: true}
-	err := s.db.QueryRowContext(ctx, "SELECT bytes, hash, format, rejects FROM loads WHERE file = ? ORDER BY CAST(load_id AS BIGINT) DESC LIMIT 1", path).
-		Scan(&e.bytes, &e.hash, &e.format, &e.rejects)
+	err := s.db.QueryRowContext(ctx, "SELECT bytes, hash, format, rows, rejects FROM loads WHERE file = ? ORDER BY CAST(load_id AS BIGINT) DESC LIMIT 1", path).
+		Scan(&e.bytes, &e.hash, &e.format, &e.rows, &e.rejects)
 	if errors.Is(err, sql.ErrNoRows) {
 		return earlier{}, nil
 	}
@@ -231,7 +233,7 @@ func (s *Store) earlierLoad(ctx context.Context, path string) (earlier, error) {
 // loadedAs returns the file that content with this hash was loaded from, or "".
 func (s *Store) loadedAs(ctx context.Context, hash string) (string, error) {
 	var file string
-	err := s.db.QueryRowContext(ctx, "SELECT file FROM loads WHERE hash = ? LIMIT 1", hash).Scan(&file)
+	err := s.db.QueryRowContext(ctx, "SELECT file FROM loads WHERE hash = ? AND (rows > 0 OR rejects = 0) LIMIT 1", hash).Scan(&file)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -268,13 +270,13 @@ func (run *fileLoads) refuse(report FileReport, err error) (FileReport, error) {
 	switch {
 	case errors.Is(err, errCutShort):
 		report.CutShort = true
-		input = inputError{report.Path, err.Error()}
+		input = inputError{report.Path, err.Error(), ""}
 	case errors.As(err, &input):
 	default:
 		return report, err
 	}
 	report.Status, report.Reason = FileRefused, input.reason
-	report.Rows, report.Rejects, report.Reasons = 0, 0, nil
+	report.Rows, report.Rejects, report.Reasons, report.Examples = 0, 0, nil, nil
 	if report.CutShort {
 		return report, nil
 	}
@@ -317,6 +319,8 @@ func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
 	switch {
 	case run.options.Format != FormatAuto && run.options.Format != before.format:
 		plan.status = FileReplaced // it was taken for another format, or is refused when it is read
+	case plan.hash == before.hash && before.rows == 0 && before.rejects > 0:
+		plan.status = FileReplaced // nothing of it is there, and why not is told again
 	case plan.hash == before.hash:
 		plan.status = FileUnchanged
 	case old.sum == before.hash && old.lineEnd && before.rejects == 0 && appends(before.format):
@@ -351,7 +355,7 @@ func openFailure(path string, err error) error {
 	if errors.Is(err, errCutShort) {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	return inputError{path, err.Error()}
+	return inputError{path, err.Error(), ""}
 }
 
 // contextReader ends a read when the context ends.
@@ -378,7 +382,7 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 	var unknown formatError
 	switch {
 	case errors.As(err, &unknown):
-		return inputError{plan.path, unknown.reason}
+		return inputError{plan.path, unknown.reason, ""}
 	case err != nil:
 		return fmt.Errorf("read %s: %w", plan.path, err)
 	}
@@ -445,7 +449,7 @@ func (run *fileLoads) commit(ctx context.Context, plan filePlan, loader *Loader,
 // readParquet lets DuckDB read a file into the load.
 func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, loader *Loader, report *FileReport) error {
 	if src.file == nil || src.compressed {
-		return inputError{src.name, "Parquet must be a plain file, not a pipe or a compressed one"}
+		return inputError{src.name, "Parquet must be a plain file, not a pipe or a compressed one", ""}
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil { // for the hash
 		return fmt.Errorf("read %s: %w", src.name, err)
@@ -510,7 +514,7 @@ func priceWarnings(t *fileTally) []string {
 // fill writes what was read into a file's report.
 func (run *fileLoads) fill(report *FileReport, t *fileTally, src *source, unknown, missing []string) {
 	report.Rows, report.Rejects, report.Skipped = t.rows, t.rejects, t.skipped
-	report.Reasons, report.Models = counts(t.reasons), counts(t.models)
+	report.Reasons, report.Examples, report.Models = counts(t.reasons), t.examples(), counts(t.models)
 	report.From, report.To = t.span()
 	report.Unknown, report.Missing = unknown, missing
 	report.Hash, report.Bytes = src.sum(), src.bytes

@@ -240,6 +240,13 @@ func TestRejects(t *testing.T) {
 	if diff := gocmp.Diff(want, f.Reasons); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
+	examples := []Reject{
+		{reasonNotJSON, 2, lines[1]}, {reasonTimeRange, 10, "2014-12-31T23:59:59Z"}, {reasonNoModel, 12, lines[11]}, {reasonNoID, 6, lines[5]},
+		{reasonNumberTime, 9, "1793696398"}, {reasonNoTime, 7, lines[6]}, {reasonBadTime, 8, "yesterday"},
+	}
+	if diff := gocmp.Diff(examples, f.Examples); diff != "" {
+		t.Errorf("examples (-want +got):\n%s", diff)
+	}
 	if diff := gocmp.Diff([]string{"extra"}, f.Unknown); diff != "" {
 		t.Errorf("unknown columns (-want +got):\n%s", diff)
 	}

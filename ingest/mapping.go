@@ -243,7 +243,7 @@ func (c *mappedRows) readCSV(in io.Reader, from int64) error {
 		}
 		switch {
 		case names == nil && record.reason != "":
-			return inputError{c.sink.file, "header: " + record.reason}
+			return inputError{c.sink.file, "header: " + record.reason, ""}
 		case names == nil:
 			record.fields[0] = trimBOM(record.fields[0])
 			names = columnNames(record.fields)
@@ -336,7 +336,7 @@ func (c *mappedRows) readDocument(lines *lineReader, first []byte) error {
 		}
 		text = append(append(text, '\n'), line...)
 		if len(text) > 16*maxLine {
-			return inputError{c.sink.file, "a JSON document over 256 MiB; write one record a line"}
+			return inputError{c.sink.file, "a JSON document over 256 MiB; write one record a line", ""}
 		}
 	}
 	v, ok := parseJSON(text)
@@ -368,11 +368,12 @@ func (c *mappedRows) record(line int64, text []byte, rec node) {
 		// A record that is no request is skipped, however odd its values are.
 		if o := c.mapping.convert(rec, r, c); !o.kept() || reason == "" {
 			if o.skip {
+				c.sink.unread = nil
 				c.sink.skip()
 				return
 			}
 			if o.reason != "" {
-				reason = o.reason
+				reason, c.sink.unread = o.reason, nil
 			}
 		}
 	}
@@ -459,16 +460,16 @@ func (c *mappedRows) setUnit(r *request, place int, u unit, v node) (reason stri
 		value, state = parseWhole(v.text)
 	case unixSeconds:
 		if value, state = parseDecimal(v.text, 6); state != parsedValue {
-			return reasonBadTime
+			return c.badTime(v)
 		}
 	case unixNanos:
 		if value, state = parseWhole(v.text); state != parsedValue {
 			// Beyond 18 digits: still exact, cut to the microsecond.
 			if len(v.text) < 4 || len(v.text) > 20 {
-				return reasonBadTime
+				return c.badTime(v)
 			}
 			if value, state = parseWhole(v.text[:len(v.text)-3]); state != parsedValue {
-				return reasonBadTime
+				return c.badTime(v)
 			}
 		} else {
 			value = floorDiv(value, 1000)
@@ -480,12 +481,18 @@ func (c *mappedRows) setUnit(r *request, place int, u unit, v node) (reason stri
 		return c.set(r, place, v.text)
 	default:
 		if v.kind == jsonNumber && col.kind == kindTime {
+			c.sink.unread = v.text
 			return reasonNumberTime
 		}
 		return c.set(r, place, v.text)
 	}
 	setParsed(r, col, value, state)
 	return ""
+}
+
+func (c *mappedRows) badTime(v node) string {
+	c.sink.unread = v.text
+	return reasonBadTime
 }
 
 // names makes the names of model and provider canonical and keeps what the log said.

@@ -57,7 +57,7 @@ type parquetLoad struct {
 func (p *parquetLoad) describe(path string) (unknown []string, err error) {
 	rows, err := p.loader.conn.QueryContext(p.loader.ctx, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+p.from+")")
 	if err != nil {
-		return nil, inputError{path, "unreadable Parquet: " + firstLine(err.Error())}
+		return nil, inputError{path, "unreadable Parquet: " + firstLine(err.Error()), ""}
 	}
 	columns, err := collect(rows, func(scan func(...any) error) (c parquetColumn, err error) { return c, scan(&c.name, &c.typ) })
 	if err != nil {
@@ -76,11 +76,11 @@ func (p *parquetLoad) describe(path string) (unknown []string, err error) {
 	}
 	for _, name := range requiredColumns() {
 		if _, ok := p.columns[name]; !ok {
-			return nil, inputError{path, "Parquet without column " + name}
+			return nil, inputError{path, "Parquet without column " + name, ""}
 		}
 	}
 	if ts := p.columns["ts"]; !ts.isText() && !strings.HasPrefix(ts.typ, "TIMESTAMP") {
-		return nil, inputError{path, "column ts is " + ts.typ + ", not a timestamp"}
+		return nil, inputError{path, "column ts is " + ts.typ + ", not a timestamp", ""}
 	}
 	return unknown, nil
 }
@@ -143,7 +143,7 @@ func asIs(kind columnKind, typ, x string) (value, bad string, ok bool) {
 
 // run loads rows and rejects, and counts.
 func (p *parquetLoad) run(path string) (fileTally, []string, error) {
-	t := fileTally{reasons: map[string]int64{}, models: map[string]int64{}}
+	t := newFileTally()
 	if err := p.rejects(path, &t); err != nil {
 		return t, nil, err
 	}
@@ -187,20 +187,32 @@ func (p *parquetLoad) column(name string) column[request] {
 }
 
 func (p *parquetLoad) rejects(path string, t *fileTally) error {
-	_, err := p.loader.conn.ExecContext(p.loader.ctx, `INSERT INTO rejects SELECT ?, file_row_number + 1, reason, left(text, 200), ? FROM (
-		SELECT file_row_number, `+p.reason()+" AS reason, "+p.rawText()+" AS text FROM "+p.from+") WHERE reason IS NOT NULL", path, p.loader.row.LoadID)
+	_, err := p.loader.conn.ExecContext(p.loader.ctx, "INSERT INTO rejects SELECT ?, line, reason, text, ? FROM "+p.rejected(p.from)+" WHERE reason IS NOT NULL", path, p.loader.row.LoadID)
 	if err != nil {
 		return err
 	}
-	rows, err := p.loader.conn.QueryContext(p.loader.ctx, "SELECT reason, count(*) FROM rejects WHERE load_id = ? GROUP BY reason", p.loader.row.LoadID)
+	return p.countRejects(t, "rejects WHERE load_id = "+quote(p.loader.row.LoadID))
+}
+
+// rejected is the SQL of every row's line, text, and reason to reject it.
+func (p *parquetLoad) rejected(from string) string {
+	return "(SELECT file_row_number + 1 AS line, " + p.reason() + " AS reason, left(" + p.rawText() + ", 200) AS text FROM " + from + ")"
+}
+
+// countRejects counts lines by reason in a table of them.
+func (p *parquetLoad) countRejects(t *fileTally, from string) error {
+	rows, err := p.loader.conn.QueryContext(p.loader.ctx, "SELECT reason, count(*), min(line), arg_min(text, line) FROM "+from+" GROUP BY reason")
 	if err != nil {
 		return err
 	}
-	counted, err := collect(rows, func(scan func(...any) error) (c Count, err error) { return c, scan(&c.Name, &c.N) })
-	for _, c := range counted {
-		t.reasons[c.Name] = c.N
-		t.rejects += c.N
-	}
+	_, err = collect(rows, func(scan func(...any) error) (struct{}, error) {
+		var r Reject
+		var n int64
+		err := scan(&r.Reason, &n, &r.Line, &r.Text)
+		t.reasons[r.Reason], t.first[r.Reason] = n, r
+		t.rejects += n
+		return struct{}{}, err
+	})
 	return err
 }
 

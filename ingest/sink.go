@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -24,6 +25,27 @@ const (
 	reasonTimeRange  = "timestamp out of range"
 )
 
+// Accepted says what can be read in the place of what was rejected, "" where there is nothing to say.
+func Accepted(reason string) string {
+	switch reason {
+	case reasonBadTime, reasonNumberTime, reasonNoTime:
+		return "a time is read as 2026-11-02T03:00:00Z or 2026-11-02 03:00:00.250; without a zone it is UTC"
+	case reasonTimeRange:
+		return "times lie between 2015 and tomorrow; check the unit of the log's times, and the clock"
+	case reasonNotJSON:
+		return "JSON lines have one whole object on each line"
+	case reasonFields:
+		return "every line has the fields of the header; text with commas stands in double quotes"
+	case reasonQuote:
+		return `a field that begins with " ends with one; inside, "" stands for "`
+	case reasonNoID, reasonNoModel:
+		return "every request has a request_id and a model"
+	case reasonPending:
+		return "export the records again when they are complete"
+	}
+	return ""
+}
+
 // sinkRows is the number of rows that a reader hands on at once.
 const sinkRows = 512
 
@@ -43,6 +65,8 @@ type rowSink struct {
 	tally fileTally
 	err   error // of write or keepReject; ends the reading
 
+	unread []byte // the value of the next reject; nil: its whole line
+
 	parser  bool       // keeps its rows and rejects: another sink hands them on
 	rejects []rejected // of a parser
 
@@ -55,6 +79,7 @@ type fileTally struct {
 	rows, rejects, skipped int64
 	records                int64 // of a gateway's format, attempts counted one by one
 	reasons                map[string]int64
+	first                  map[string]Reject // of each reason, by line
 	models                 map[string]int64
 	from, to               experiment.Instant
 	quality                int64 // all bits of all rows
@@ -67,6 +92,9 @@ type fileTally struct {
 func (t *fileTally) add(o *fileTally) {
 	for reason, n := range o.reasons {
 		t.reasons[reason] += n
+	}
+	for _, r := range o.first {
+		t.noteFirst(r)
 	}
 	for model, n := range o.models {
 		t.models[model] += n
@@ -85,10 +113,45 @@ func (t *fileTally) add(o *fileTally) {
 	t.priced += o.priced
 }
 
+// noteFirst keeps a reject if it is the first of its reason in the file.
+func (t *fileTally) noteFirst(r Reject) {
+	if first, known := t.first[r.Reason]; !known || r.Line < first.Line {
+		t.first[r.Reason] = r
+	}
+}
+
+// examples are the first reject of each reason, the most frequent reason first.
+func (t *fileTally) examples() []Reject {
+	var all []Reject
+	for _, reason := range counts(t.reasons) {
+		all = append(all, t.first[reason.Name])
+	}
+	return all
+}
+
+// Reject is something in a log that cannot be read.
+type Reject struct {
+	Reason string
+	Line   int64
+	Text   string // the value that cannot be read, or the line; cut, and escaped for a terminal
+}
+
+// String is the reason with what it is about, as errors show it.
+func (r Reject) String() string {
+	if r.Text == "" {
+		return fmt.Sprintf("%s in line %d", r.Reason, r.Line)
+	}
+	return fmt.Sprintf("%s in line %d, %q", r.Reason, r.Line, r.Text)
+}
+
+func newFileTally() fileTally {
+	return fileTally{reasons: map[string]int64{}, first: map[string]Reject{}, models: map[string]int64{}}
+}
+
 func newRowSink(file string, c clock, write func(*experiment.Batch) error, reject func(rejected) error) *rowSink {
 	return &rowSink{
 		file: file, clock: c, write: write, keepReject: reject, unseen: requestColumns(), unmet: needs(),
-		tally: fileTally{reasons: map[string]int64{}, models: map[string]int64{}},
+		tally: newFileTally(),
 	}
 }
 
@@ -231,6 +294,7 @@ func (s *rowSink) missing(r *experiment.Request) string {
 	case r.TS == 0:
 		return reasonNoTime
 	case !s.clock.plausible(int64(r.TS)):
+		s.unread = r.TS.Time().AppendFormat(nil, time.RFC3339Nano)
 		return reasonTimeRange
 	case r.Model == "" && r.Status != experiment.StatusError:
 		return reasonNoModel
@@ -271,6 +335,14 @@ func (s *rowSink) count(r *experiment.Request) {
 func (s *rowSink) reject(line int64, reason string, text []byte) {
 	s.tally.rejects++
 	s.tally.reasons[reason]++
+	if _, known := s.tally.first[reason]; !known {
+		value := text
+		if s.unread != nil {
+			value = s.unread
+		}
+		s.tally.first[reason] = Reject{reason, line, clip(value)}
+	}
+	s.unread = nil
 	if s.err == nil {
 		s.err = s.keepReject(rejected{file: s.file, line: line, reason: reason, text: rejectText(text)})
 	}

@@ -145,8 +145,10 @@ func incompleteLoad(report ingest.LoadReport, s *ingestSettings) error {
 		code = exitUsage
 	}
 	switch {
+	case code == exitUsage:
+		return unreadError(report)
 	case report.CutShort:
-		return &ExitError{Code: code, Err: errors.New("load: a compressed file is cut short, nothing of it was loaded"), Hint: "load it again when it is whole"}
+		return &ExitError{Code: code, Err: fmt.Errorf("load: cut short, so that nothing of it was loaded: %s", some(cutShort(report))), Hint: "load it again when it is whole"}
 	case report.TooManyRejects:
 		hint := "switchback query 'FROM rejects' shows them; the other lines are loaded"
 		if s.dryRun {
@@ -154,11 +156,9 @@ func incompleteLoad(report ingest.LoadReport, s *ingestSettings) error {
 		}
 		return &ExitError{
 			Code: code,
-			Err:  fmt.Errorf("load: %s of %s lines cannot be read, more than --max-rejects %s allows", thousands(report.Rejects), thousands(report.Lines()), s.maxRejects),
+			Err:  fmt.Errorf("load: %s of %s lines cannot be read, more than --max-rejects %s allows: %s", thousands(report.Rejects), thousands(report.Lines()), s.maxRejects, mostRejected(report).reason),
 			Hint: hint,
 		}
-	case code == exitUsage:
-		return &ExitError{Code: code, Err: errors.New("load: no file holds a request"), Hint: "--dry-run tells what is in a file"}
 	}
 	return nil
 }

@@ -53,9 +53,18 @@ func (j *job) reportLogs(ctx context.Context, store *ingest.Store, book *prices.
 	if err := refuseRowsOf(ctx, store, "file = '"+ingest.DriveFile+"'", "a simulated experiment"); err != nil {
 		return r, err
 	}
-	short, err := j.loadLogs(ctx, store, book)
+	load, err := j.loadLogs(ctx, store, book)
 	if err != nil {
 		return r, err
+	}
+	if rows, err := scalar(ctx, store, "SELECT count(*) FROM requests"); err != nil || rows == "0" {
+		return r, errors.Join(err, unreadError(load))
+	}
+	var short []string // files
+	for _, f := range load.Files {
+		if f.CutShort {
+			short = append(short, f.Path)
+		}
 	}
 	if r.plan, err = j.schedule(ctx, store); err != nil {
 		return r, err
@@ -77,8 +86,8 @@ func (j *job) reportLogs(ctx context.Context, store *ingest.Store, book *prices.
 	return r, err
 }
 
-// loadLogs loads the files of the configuration and returns those that are cut short.
-func (j *job) loadLogs(ctx context.Context, store *ingest.Store, book *prices.Book) (short []string, err error) {
+// loadLogs loads the files of the configuration.
+func (j *job) loadLogs(ctx context.Context, store *ingest.Store, book *prices.Book) (ingest.LoadReport, error) {
 	var patterns []string
 	for _, f := range j.config.Logs.Files {
 		patterns = append(patterns, j.config.file.resolve(f))
@@ -86,13 +95,7 @@ func (j *job) loadLogs(ctx context.Context, store *ingest.Store, book *prices.Bo
 	o := ingest.DefaultLoadOptions()
 	o.Format, o.MaxRejects, o.CostUnit = j.config.Logs.Format, j.config.Logs.MaxRejects, j.config.Logs.CostUnit
 	o.Prices, o.Now = book, j.record.Started
-	report, err := j.loadFiles(ctx, store, patterns, o)
-	for _, f := range report.Files {
-		if f.CutShort {
-			short = append(short, f.Path)
-		}
-	}
-	return short, err
+	return j.loadFiles(ctx, store, patterns, o)
 }
 
 // loadFiles is LoadFiles as a stage, with its remarks in the log.
@@ -135,7 +138,7 @@ func inputErrors(err error, command string) error {
 	}
 	var errs manyErrors
 	for _, part := range parts {
-		hint := ""
+		hint := ingest.Hint(part)
 		if text := part.Error(); command != "ingest" && (strings.Contains(text, "no such file") || strings.Contains(text, "no file matches")) {
 			hint = "names and patterns in a configuration are relative to its folder"
 		}

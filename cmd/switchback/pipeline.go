@@ -143,9 +143,20 @@ func refuseEmpty(ctx context.Context, rows rowSource, w window) error {
 	if err != nil || inside > 0 {
 		return err
 	}
+	rejects, err := rows.rejects(ctx)
+	if err != nil {
+		return err
+	}
+	unread := ""
+	if len(rejects) > 0 {
+		unread = "; lines that cannot be read: " + countsText(rejects)
+	}
+	if all == 0 && unread != "" {
+		return usageError(ingest.Accepted(rejects[0].Name), "analyse: no request is loaded%s", unread)
+	}
 	return &ExitError{
 		Code: exitFailed,
-		Err:  fmt.Errorf("analyse: no row in the window %s; %s rows lie outside", w, thousands(all)),
+		Err:  fmt.Errorf("analyse: no row in the window %s; %s rows lie outside%s", w, thousands(all), unread),
 		Hint: "check the schedule, --date and whether the log's times are UTC",
 	}
 }

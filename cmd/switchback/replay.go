@@ -49,6 +49,9 @@ func (j *job) openReplay(ctx context.Context) (replay, error) {
 	if err == nil && report.CutShort {
 		err = usageError("replay it when it is whole", "%s: a file of %s is cut short", j.config.file.place("workload.trace"), j.config.Workload.Trace)
 	}
+	if err == nil && report.Rows == 0 {
+		err = unreadError(report)
+	}
 	if err != nil {
 		return r, errors.Join(err, r.close())
 	}
@@ -103,10 +106,7 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 		}
 	}
 	if len(found.Requests) == 0 {
-		span := "it is empty"
-		if !found.First.IsZero() {
-			span = fmt.Sprintf("it has rows from %s to %s; not usable: %s", found.First.Format(time.RFC3339), found.Last.Format(time.RFC3339), strings.Join(left, ", "))
-		}
+		span := fmt.Sprintf("it has rows from %s to %s; not usable: %s", found.First.Format(time.RFC3339), found.Last.Format(time.RFC3339), strings.Join(left, ", "))
 		return nil, nil, usageError("design.start and design.days say which days of the log are played", "%s: no usable row in %s: %s",
 			j.config.file.place("workload.trace"), j.config.Workload.Trace, span)
 	}

@@ -179,9 +179,16 @@ func (k *runCheck) inputs(ctx context.Context, now time.Time) (need int64, err e
 		return 0, err
 	}
 	need = spareDisk
+	var empty []string
 	for _, h := range heads {
 		k.ok(h.Path, "%s", headText(h))
 		need += diskFor(h)
+		if h.Rows == 0 {
+			empty = append(empty, h.Path)
+		}
+	}
+	if len(faults) == 0 && len(heads) > 0 && len(empty) == len(heads) {
+		k.fault(withoutRequest(empty))
 	}
 	for _, fault := range faults {
 		k.fault(inputErrors(fault, "run"))

@@ -14,6 +14,8 @@ import (
 type rowSource interface {
 	// inside counts the rows of the window, and all that there are.
 	inside(ctx context.Context) (inside, all int64, err error)
+	// rejects counts the lines that could not be read by their reasons, the most frequent first.
+	rejects(ctx context.Context) ([]ingest.Count, error)
 	// apply says what the schedule does to the rows, and does it unless accept returns an error.
 	apply(ctx context.Context, accept func(ingest.PlanReport) error) (ingest.PlanReport, error)
 	pairs(ctx context.Context) ([]stats.Pair, ingest.BlockHealth, error)
@@ -65,6 +67,10 @@ func (w window) rows(arms experiment.Arms) ingest.Window {
 
 func (r storeRows) inside(ctx context.Context) (inside, all int64, err error) {
 	return r.store.CountInside(ctx, r.window)
+}
+
+func (r storeRows) rejects(ctx context.Context) ([]ingest.Count, error) {
+	return r.store.Rejects(ctx)
 }
 
 func (r storeRows) apply(ctx context.Context, accept func(ingest.PlanReport) error) (ingest.PlanReport, error) {

@@ -180,6 +180,9 @@ func (r *warehouseRows) inside(context.Context) (inside, all int64, err error) {
 	return n, n, nil
 }
 
+// rejects are none: what of a warehouse cannot be read is no line.
+func (r *warehouseRows) rejects(context.Context) ([]ingest.Count, error) { return nil, nil }
+
 func (r *warehouseRows) apply(_ context.Context, accept func(ingest.PlanReport) error) (ingest.PlanReport, error) {
 	report := r.rows.Report()
 	return report, accept(report)

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"switchback/ingest"
+)
+
+const emptyHint = "check that the export of the logs has run"
+
+// withoutRequest tells that none of the files holds a request.
+func withoutRequest(files []string) error {
+	return usageError(emptyHint, "load: no request can be read: without a request: %s", some(files))
+}
+
+// unreadError tells why files hold no request that can be read. Loading them again would end the same way.
+func unreadError(report ingest.LoadReport) error {
+	var why []string
+	hint := emptyHint
+	if most := mostRejected(report); most.reason != "" {
+		why = append(why, fmt.Sprintf("%s of %s lines of %s are rejected: %s", thousands(report.Rejects), thousands(report.Lines()), some(most.files), most.reason))
+		hint = most.hint
+	}
+	if cut := cutShort(report); len(cut) > 0 {
+		why = append(why, "cut short: "+some(cut))
+		if len(why) == 1 {
+			hint = "load it again when it is whole"
+		}
+	}
+	var empty []string
+	for _, f := range report.Files {
+		if f.Rejects == 0 && !f.CutShort {
+			empty = append(empty, f.Path)
+		}
+	}
+	if len(empty) > 0 {
+		why = append(why, "without a request: "+some(empty))
+	}
+	return usageError(hint, "load: no request can be read: %s", strings.Join(why, "; "))
+}
+
+// rejection is what most of the rejected lines of a load have in common.
+type rejection struct {
+	files  []string // with rejects of any reason
+	reason string   // with an example, "" when nothing was rejected
+	hint   string
+}
+
+// mostRejected returns the reason that most lines were rejected for, and an example of it.
+func mostRejected(report ingest.LoadReport) rejection {
+	var found rejection
+	counts := map[string]int64{}
+	var most int64
+	for _, f := range report.Files {
+		if f.Rejects == 0 {
+			continue
+		}
+		found.files = append(found.files, f.Path)
+		for _, r := range f.Reasons {
+			counts[r.Name] += r.N
+			most = max(most, counts[r.Name])
+		}
+	}
+	for _, f := range report.Files {
+		for _, r := range f.Examples {
+			if counts[r.Reason] == most {
+				found.reason = fmt.Sprintf("%s (%s), such as %q in %s:%d", r.Reason, thousands(most), r.Text, f.Path, r.Line)
+				found.hint = ingest.Accepted(r.Reason)
+				return found
+			}
+		}
+	}
+	return found
+}
+
+// cutShort lists the compressed files that end too early.
+func cutShort(report ingest.LoadReport) []string {
+	var files []string
+	for _, f := range report.Files {
+		if f.CutShort {
+			files = append(files, f.Path)
+		}
+	}
+	return files
+}
