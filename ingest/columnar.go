@@ -1,10 +1,8 @@
 package ingest
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -23,9 +21,9 @@ type recordReader interface {
 // readRecords turns the records of a file of columns into rows. Lines of rejects are row numbers.
 func readRecords(path string, records recordReader, sink *rowSink) ([]string, error) {
 	rows := columnarRows{canonicalRows: newCanonicalRows(sink)}
-	unknown, err := rows.setSchema(records.Schema())
+	unknown, err := rows.setSchema(path, records.Schema())
 	if err != nil {
-		return nil, inputError{path, err.Error(), ""}
+		return nil, err
 	}
 	for sink.err == nil && records.Next() {
 		rows.record(records.Record())
@@ -44,22 +42,17 @@ type columnarRows struct {
 	text   []byte
 }
 
-func (c *columnarRows) setSchema(schema *arrow.Schema) (unknown []string, err error) {
-	required := 0
+func (c *columnarRows) setSchema(path string, schema *arrow.Schema) (unknown []string, err error) {
+	var names []string
 	for _, f := range schema.Fields() {
 		place := c.find([]byte(f.Name))
 		c.places = append(c.places, place)
-		switch {
-		case place == columnUnknown:
+		names = append(names, f.Name)
+		if place == columnUnknown {
 			unknown = append(unknown, f.Name)
-		case isRequired(f.Name):
-			required++
 		}
 	}
-	if required < len(requiredColumns()) {
-		return nil, fmt.Errorf("columns lack one of %s", strings.Join(requiredColumns(), ", "))
-	}
-	return unknown, nil
+	return unknown, refuseColumns(path, names)
 }
 
 func (c *columnarRows) record(record arrow.Record) {

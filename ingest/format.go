@@ -94,14 +94,11 @@ func recogniseStream(name string, in io.Reader) (f format, whole io.Reader, empt
 			break
 		}
 	}
-	if err != nil {
-		err = formatError{err.Error()}
-	}
 	return f, in, false, err
 }
 
 // formatError says why a stream is of no format.
-type formatError struct{ reason string }
+type formatError struct{ reason, hint string }
 
 func (e formatError) Error() string { return e.reason }
 
@@ -129,17 +126,32 @@ func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"
 // recognise finds the format of a file. A forced name must agree with the file.
 func recognise(name string, lines [][]byte) (format, error) {
 	if reason := refusal(lines); reason != "" {
-		return format{}, fmt.Errorf("%s", reason)
+		return format{}, formatError{reason, ""}
 	}
 	for _, f := range formats() {
 		if (name == FormatAuto || name == f.name) && f.recognises(lines) {
 			return f, nil
 		}
 	}
-	if name == FormatAuto {
-		return format{}, fmt.Errorf("no known log format (%s): its first line is %q", strings.Join(Formats(), ", "), clip(lines[0]))
+	return format{}, unrecognised(name, lines)
+}
+
+// unrecognised says what a file looks like that is not of a format.
+func unrecognised(name string, lines [][]byte) formatError {
+	e := formatError{"no known log format", "switchback ingest --help lists the formats; a canonical log has at least " + strings.Join(requiredColumns(), ", ")}
+	if name == FormatAuto || name == FormatCanonical {
+		if reason, hint := nearFormat(lines); reason != "" {
+			e.reason, e.hint = e.reason+": "+reason, hint
+		}
 	}
-	return format{}, fmt.Errorf("not in the format %s: its first line is %q", name, clip(lines[0]))
+	if name != FormatAuto {
+		e.reason = strings.Replace(e.reason, "no known log format", "not in the format "+name, 1)
+		if found, err := recognise(FormatAuto, lines); err == nil {
+			e.hint = "it looks like " + found.name + "; the format auto finds that by itself"
+		}
+	}
+	e.reason += fmt.Sprintf("; its first line is %q", clip(lines[0]))
+	return e
 }
 
 // refusal names what a file is when it cannot be a log of requests.

@@ -46,9 +46,9 @@ func expand(patterns []string) (inputs []input, warnings []string) {
 		}
 	}
 	for _, pattern := range patterns {
-		matches, reason := matching(pattern)
+		matches, reason, hint := matching(pattern)
 		if reason != "" {
-			add(pattern, inputError{pattern, reason, ""})
+			add(pattern, inputError{pattern, reason, hint})
 			continue
 		}
 		for _, m := range matches {
@@ -70,31 +70,52 @@ func expand(patterns []string) (inputs []input, warnings []string) {
 	return inputs, warnings
 }
 
-// matching returns what a name or pattern stands for, or why it stands for nothing.
-func matching(pattern string) (matches []string, reason string) {
+// matching returns what a name or pattern stands for, or why it stands for nothing and what to do about it.
+func matching(pattern string) (matches []string, reason, hint string) {
 	if pattern == "-" {
-		return []string{pattern}, ""
+		return []string{pattern}, "", ""
 	}
 	isPattern := strings.ContainsAny(pattern, "*?[")
 	info, err := os.Stat(pattern)
 	switch {
 	case err == nil && info.Mode().IsRegular():
-		return []string{pattern}, ""
+		return []string{pattern}, "", ""
+	case err == nil && info.IsDir():
+		return nil, kindOfFile(info.Mode()) + ", not a file", "name the files in it, such as " + filepath.Join(pattern, "*")
 	case err == nil:
-		return nil, kindOfFile(info.Mode()) + ", not a file"
+		return nil, kindOfFile(info.Mode()) + ", not a file", "- reads the standard input"
 	case !isPattern && errors.Is(err, fs.ErrNotExist):
-		return nil, "no such file"
+		return nil, "no such file", lookedIn(pattern)
 	case !isPattern:
-		return nil, err.Error()
+		return nil, err.Error(), ""
 	}
 	matches, err = filepath.Glob(pattern)
 	switch {
 	case err != nil:
-		return nil, "bad pattern"
+		return nil, "bad pattern", `* stands for any text, ? for one letter, [ab] for one of these; \ takes the next sign as it is`
 	case len(matches) == 0:
-		return nil, "no file matches"
+		return nil, "no file matches", lookedIn(pattern)
 	}
-	return matches, ""
+	return matches, "", ""
+}
+
+// lookedIn names the folder of a name that gave no file, and what is there instead.
+func lookedIn(name string) string {
+	folder := filepath.Dir(name)
+	if whole, err := filepath.Abs(folder); err == nil && !strings.ContainsAny(folder, "*?[") {
+		folder = whole
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return "looked in " + folder + ", which is no folder that can be read"
+	}
+	base := filepath.Base(name)
+	for _, e := range entries {
+		if near := e.Name(); oneLetterOff(near, base) || near == base+".gz" || near == base+".zst" || near+".gz" == base {
+			return "looked in " + folder + "; did you mean " + near + "?"
+		}
+	}
+	return "looked in " + folder
 }
 
 // cause is an error without the operation and the path.

@@ -23,6 +23,7 @@ type FileHead struct {
 	Reasons    []Count  // of the rejects, most first
 	Examples   []Reject // the first of each reason, in the order of Reasons
 	From, To   time.Time
+	Unknown    string // columns that the reader does not know, with those that may be meant; "" for none
 }
 
 // headLength is how much of a decompressed file Inspect reads.
@@ -59,7 +60,9 @@ func inputFault(path string, err error) error {
 	if errors.Is(err, ErrInput) {
 		return err
 	}
-	hint := ""
+	var unknown formatError
+	errors.As(err, &unknown)
+	hint := unknown.hint
 	if errors.Is(err, errCutShort) {
 		hint = "load it again when it is whole"
 	}
@@ -105,8 +108,9 @@ func readHead(f format, in io.Reader, o LoadOptions, head *FileHead) (whole bool
 	discard := func(*experiment.Batch) error { return nil }
 	sink := newRowSink(head.Path, newClock(o.Now), discard, func(rejected) error { return nil })
 	sink.costUnit, sink.byTime = o.CostUnit, true
-	_, err = f.read(bytes.NewReader(text), 0, sink)
+	unknown, err := f.read(bytes.NewReader(text), 0, sink)
 	t := &sink.tally
+	head.Unknown = unknownColumns(f.name, unknown, sink.missingColumns())
 	if !whole && t.rows > 0 {
 		err = nil
 	}
@@ -128,10 +132,17 @@ func inspectParquet(ctx context.Context, path string, o LoadOptions, head *FileH
 	}
 	defer loader.Abort() //nolint:errcheck // nothing was loaded
 	p := parquetLoad{loader: loader, from: "read_parquet(" + quote(globSafe(path)) + ", file_row_number = true)", clock: newClock(o.Now)}
-	if _, err := p.describe(path); err != nil {
+	unknown, err := p.describe(path)
+	if err != nil {
 		return err
 	}
-	head.Whole = true
+	var missing []string
+	for _, c := range requestColumns() {
+		if _, ok := p.columns[c.name]; !ok {
+			missing = append(missing, c.name)
+		}
+	}
+	head.Whole, head.Unknown = true, unknownColumns(head.Format, unknown, missing)
 	if err := loader.conn.QueryRowContext(ctx, "SELECT count(*) FROM "+p.from).Scan(&head.Rows); err != nil {
 		return err
 	}

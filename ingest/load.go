@@ -382,7 +382,7 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 	var unknown formatError
 	switch {
 	case errors.As(err, &unknown):
-		return inputError{plan.path, unknown.reason, ""}
+		return inputError{plan.path, unknown.reason, unknown.hint}
 	case err != nil:
 		return fmt.Errorf("read %s: %w", plan.path, err)
 	}
@@ -519,7 +519,7 @@ func (run *fileLoads) fill(report *FileReport, t *fileTally, src *source, unknow
 	report.Unknown, report.Missing = unknown, missing
 	report.Hash, report.Bytes = src.sum(), src.bytes
 	if len(unknown) > 0 {
-		report.Warnings = append(report.Warnings, "unknown columns: "+strings.Join(unknown, ", "))
+		report.Warnings = append(report.Warnings, "unknown columns: "+unknownColumns(report.Format, unknown, missing))
 	}
 	run.done += src.size
 	run.rows += t.rows

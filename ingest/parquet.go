@@ -65,6 +65,7 @@ func (p *parquetLoad) describe(path string) (unknown []string, err error) {
 	}
 	canonical := newCanonicalColumns()
 	p.columns = map[string]parquetColumn{}
+	var names []string
 	for _, c := range columns {
 		if c.name == "file_row_number" {
 			continue
@@ -73,11 +74,10 @@ func (p *parquetLoad) describe(path string) (unknown []string, err error) {
 			unknown = append(unknown, c.name)
 		}
 		p.columns[c.name] = c
+		names = append(names, c.name)
 	}
-	for _, name := range requiredColumns() {
-		if _, ok := p.columns[name]; !ok {
-			return nil, inputError{path, "Parquet without column " + name, ""}
-		}
+	if err := refuseColumns(path, names); err != nil {
+		return nil, err
 	}
 	if ts := p.columns["ts"]; !ts.isText() && !strings.HasPrefix(ts.typ, "TIMESTAMP") {
 		return nil, inputError{path, "column ts is " + ts.typ + ", not a timestamp", ""}

@@ -140,7 +140,7 @@ func inputErrors(err error, command string) error {
 	for _, part := range parts {
 		hint := ingest.Hint(part)
 		if text := part.Error(); command != "ingest" && (strings.Contains(text, "no such file") || strings.Contains(text, "no file matches")) {
-			hint = "names and patterns in a configuration are relative to its folder"
+			hint = "names and patterns in a configuration are relative to its folder; " + hint
 		}
 		errs = append(errs, usageError(hint, "%w", part))
 	}

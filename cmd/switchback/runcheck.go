@@ -226,6 +226,9 @@ func headText(h ingest.FileHead) string {
 	if h.Rejects > 0 {
 		text += fmt.Sprintf(", %s %s cannot be read (%s)", thousands(h.Rejects), plural(int(h.Rejects), "line", "lines"), countsText(h.Reasons))
 	}
+	if h.Unknown != "" {
+		text += ", unknown columns: " + h.Unknown
+	}
 	if !h.From.IsZero() {
 		text += ", " + h.From.UTC().Format(time.RFC3339) + " … " + h.To.UTC().Format(time.RFC3339)
 	}
