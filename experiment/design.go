@@ -48,7 +48,7 @@ func (a Arms) Validate() error {
 	case a.Control == "" || a.Treatment == "":
 		return errors.New("arms: control and treatment must both be named")
 	case a.Control == a.Treatment:
-		return fmt.Errorf("arms: control and treatment are both %q; an A/A experiment needs two names", a.Control)
+		return fmt.Errorf("arms: control and treatment are both %q; even an A/A experiment has two names", a.Control)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"switchback/experiment"
@@ -30,7 +29,7 @@ func (p *process) analyzeCommand() command {
 		long: "Applies the schedule to the rows in the DuckDB file, summarises them by block, and writes estimates and intervals\n" +
 			"to its table results. switchback report renders them.",
 		example: "  switchback analyze\n  switchback analyze --config router-week.toml --date 2026-11-08",
-		args:    cobra.NoArgs,
+		args:    noArguments,
 		flags:   fs,
 		run: func(ctx context.Context, _ []string) error {
 			c, err := s.load(fs, knownNames())

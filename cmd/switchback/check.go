@@ -93,8 +93,12 @@ func (p *problems) oneOf(key, value string, allowed []string) {
 }
 
 func (p *problems) whole(c *config) {
-	if c.SchemaVersion != schemaVersion {
-		p.add("schema_version", fmt.Sprintf("write schema_version = %d as the first key", schemaVersion), "is %d, this program reads %d", c.SchemaVersion, schemaVersion)
+	versionHint := fmt.Sprintf("write schema_version = %d as the first key", schemaVersion)
+	switch {
+	case !p.file.defines("schema_version") && c.SchemaVersion == 0:
+		p.add("schema_version", versionHint, "is missing")
+	case c.SchemaVersion != schemaVersion:
+		p.add("schema_version", versionHint, "is %d, this program reads %d", c.SchemaVersion, schemaVersion)
 	}
 	switch {
 	case c.Name == "":
@@ -151,7 +155,11 @@ func (p *problems) design(c *config) {
 
 func (p *problems) arms(c *config, policies []string) {
 	if err := c.arms().Validate(); err != nil && !p.file.unread("arms.control") && !p.file.unread("arms.treatment") {
-		p.add("arms", "", "%s", strings.TrimPrefix(err.Error(), "arms: "))
+		hint := "name both arms as the schedule or the rows call them"
+		if c.simulated() {
+			hint = `choose two policies; scenario = "a-a" in [market] has both arms run the control's`
+		}
+		p.add("arms", hint, "%s", strings.TrimPrefix(err.Error(), "arms: "))
 	}
 	if c.simulated() {
 		for _, arm := range []struct{ key, name string }{{"arms.control", c.Arms.Control}, {"arms.treatment", c.Arms.Treatment}} {

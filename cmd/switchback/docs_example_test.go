@@ -40,7 +40,7 @@ func TestExampleIsWhatTheProgramPrints(t *testing.T) {
 	}
 	out := t.TempDir()
 	var stderr bytes.Buffer
-	if code := run(context.Background(), []string{"run", "--out", out, "--quiet"}, nil, io.Discard, &stderr, os.Getenv, time.Now); code != exitDone {
+	if code := run(context.Background(), []string{"run", "--out", out, "--quiet"}, nil, io.Discard, &stderr, os.Environ(), time.Now); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	files, err := filepath.Glob(filepath.Join(out, "latest", "*"))

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/renameio/v2"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"switchback/experiment"
@@ -63,7 +62,7 @@ func (p *process) driveCommand() command {
 			"control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs are named after the world\n" +
 			"and have no plan.csv, for no schedule decided their arms.",
 		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --format openrouter-generation\n  switchback drive --write logs --world control\n  switchback drive --write logs --shard 0/4",
-		args:    cobra.NoArgs,
+		args:    noArguments,
 		flags:   fs,
 		run: func(ctx context.Context, _ []string) error {
 			if err := checkWords("format", s.format, driveFormats()); err != nil {

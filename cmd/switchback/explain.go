@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"switchback/router/request"
@@ -44,7 +43,7 @@ func (p *process) explainCommand() command {
 		example: "  switchback explain --market market.toml --request request.json\n" +
 			"  switchback explain --market market.toml --request request.json --format trace > decision.json\n" +
 			"  switchback explain --trace decision.json",
-		args:  cobra.NoArgs,
+		args:  noArguments,
 		flags: fs,
 		run: func(context.Context, []string) error {
 			if err := checkWords("format", s.format, []string{"table", "json", "trace"}); err != nil {

@@ -253,7 +253,7 @@ func runOnFullDisk(args []string) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		panic(err)
 	}
-	os.Exit(run(context.Background(), args, nil, os.Stdout, os.Stderr, func(string) string { return "" }, time.Now))
+	os.Exit(run(context.Background(), args, nil, os.Stdout, os.Stderr, nil, time.Now))
 }
 
 func lastLines(text string, n int) string {

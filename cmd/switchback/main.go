@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -18,21 +19,31 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv, time.Now))
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ(), time.Now))
 }
 
 // process is what surrounds a command: its streams, environment and clock. Nothing below this package reads them.
 type process struct {
-	args   []string
-	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
-	getenv func(string) string
-	now    func() time.Time
+	args    []string
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	environ []string // as os.Environ gives it
+	now     func() time.Time
 }
 
 // run executes one command line and returns its exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string, now func() time.Time) int {
-	p := &process{args: args, stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv, now: now}
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string, now func() time.Time) int {
+	p := &process{args: args, stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, now: now}
 	return p.execute(ctx)
+}
+
+// getenv returns the value of an environment variable, "" for one that is not set.
+func (p *process) getenv(name string) string {
+	for _, variable := range p.environ {
+		if value, found := strings.CutPrefix(variable, name+"="); found {
+			return value
+		}
+	}
+	return ""
 }

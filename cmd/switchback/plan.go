@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"switchback/experiment"
@@ -28,7 +27,7 @@ func (p *process) planCommand() command {
 		long: "The schedule is drawn from [design] and the seed, or read from the schedule file that design.schedule names.\n" +
 			"As csv it has the columns of plan.csv and can be given back as design.schedule.",
 		example: "  switchback plan\n  switchback plan --config router-week.toml --format csv > plan.csv",
-		args:    cobra.NoArgs,
+		args:    noArguments,
 		flags:   fs,
 		run: func(_ context.Context, _ []string) error {
 			if err := checkWords("format", format, []string{"table", "csv", "json"}); err != nil {

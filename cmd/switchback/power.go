@@ -99,7 +99,7 @@ func (s *powerSettings) answer(ctx context.Context, args []string) (reports.Powe
 	}
 	for _, d := range s.days {
 		if d < 1 || d > mostDays {
-			return reports.Power{}, usageError("", "--days: %d is not in 1…%d", d, mostDays)
+			return reports.Power{}, usageError("write a list such as 7,14", "--days: %d is not in 1…%d", d, mostDays)
 		}
 	}
 	found, err := s.spread(ctx, args)

@@ -13,7 +13,7 @@ import (
 func prints(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), args, nil, &stdout, &stderr, func(string) string { return "" }, time.Now); code != want {
+	if code := run(context.Background(), args, nil, &stdout, &stderr, nil, time.Now); code != want {
 		t.Fatalf("switchback %s: exit code %d, want %d: %s", strings.Join(args, " "), code, want, &stderr)
 	}
 	return stdout.String()

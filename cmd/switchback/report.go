@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"switchback/ingest"
@@ -31,7 +30,7 @@ func (p *process) reportCommand() command {
 		short:   "Render the report from the DuckDB file",
 		long:    "Writes report.md, results.json and the figures of an analysed date and points latest at them.",
 		example: "  switchback report\n  switchback report --date 2026-11-08 --html\n  switchback report --against other-out",
-		args:    cobra.NoArgs,
+		args:    noArguments,
 		flags:   fs,
 		run: func(ctx context.Context, _ []string) error {
 			if s.date != "" {

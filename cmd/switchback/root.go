@@ -102,6 +102,7 @@ func (p *process) root(started *bool) *cobra.Command {
 	}
 	root.SetVersionTemplate("switchback {{.Version}}\n")
 	root.SetHelpTemplate(root.HelpTemplate() + "\n" + exitCodeHelp())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.SetHelpCommand(helpCommand())
 	for _, c := range p.commands() {
 		root.AddCommand(p.cobra(c, started))
@@ -122,6 +123,7 @@ func (p *process) cobra(c command, started *bool) *cobra.Command {
 			if err := applyEnvironment(cmd.Flags(), p.getenv); err != nil {
 				return err
 			}
+			p.warnOfEnvironment(cmd)
 			return c.run(cmd.Context(), args)
 		},
 	}
@@ -129,6 +131,18 @@ func (p *process) cobra(c command, started *bool) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().AddFlagSet(c.flags)
 	return cmd
+}
+
+// noArguments refuses arguments. A configuration that stands there was to be --config.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := cmd.CommandPath() + " --help shows the usage"
+	if cmd.Flags().Lookup("config") != nil && strings.HasSuffix(args[0], ".toml") {
+		hint = "did you mean --config " + args[0] + "?"
+	}
+	return usageError(hint, "%s takes no argument: %q", cmd.CommandPath(), args[0])
 }
 
 // knownCommand refuses a word that is no command and names the nearest one.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"switchback/experiment"
@@ -53,7 +52,7 @@ func (p *process) runCommand() command {
 			"fails, with its exit code; else it ends with the worst one. Nights that are up to date are skipped.",
 		example: "  switchback run\n  switchback run --requests 500000 --seed 11 --out try\n  switchback run --config router-week.toml --date 2026-11-08\n" +
 			"  switchback run --config router-week.toml --check\n  switchback run --config router-week.toml --backfill --since 2026-11-02 --until 2026-11-08",
-		args:  cobra.NoArgs,
+		args:  noArguments,
 		flags: fs,
 		run: func(ctx context.Context, _ []string) error {
 			if s.check {

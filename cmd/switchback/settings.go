@@ -90,7 +90,7 @@ func applyEnvironment(fs *pflag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if err := fs.Set(f.Name, value); err != nil {
-			errs = append(errs, usageError("", "environment %s: %w", name, err))
+			errs = append(errs, valueError("environment "+name, f, value))
 			return
 		}
 		if err := fs.SetAnnotation(f.Name, fromEnvironment, []string{name}); err != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
@@ -68,7 +67,7 @@ func (p *process) validateCommand() command {
 			"difference between a router and itself, how far plain A/B tests are off, and what an analysis by single requests\n" +
 			"would have claimed.",
 		example: "  switchback validate\n  switchback validate --experiments 2000 --write docs",
-		args:    cobra.NoArgs,
+		args:    noArguments,
 		flags:   fs,
 		run: func(ctx context.Context, _ []string) error {
 			v, err := s.validation(fs)
@@ -106,7 +105,7 @@ func (s *validateSettings) validation(fs *pflag.FlagSet) (*validation, error) {
 	var errs manyErrors
 	atLeast := func(flag string, value, least int) {
 		if value < least {
-			errs = append(errs, usageError("", "--%s: %d is below %d", flag, value, least))
+			errs = append(errs, usageError(fmt.Sprintf("write %d or more", least), "--%s: %d is below %d", flag, value, least))
 		}
 	}
 	atLeast("experiments", s.experiments, 2)
@@ -115,7 +114,7 @@ func (s *validateSettings) validation(fs *pflag.FlagSet) (*validation, error) {
 	atLeast("replicates", s.replicates, 100)
 	atLeast("ab-tests", s.abTests, 0)
 	if s.abTests > s.experiments {
-		errs = append(errs, usageError("", "--ab-tests: %d is more than the %d experiments", s.abTests, s.experiments))
+		errs = append(errs, usageError("the A/B tests are some of the experiments", "--ab-tests: %d is more than the %d experiments", s.abTests, s.experiments))
 	}
 	if len(errs) > 0 {
 		return nil, &ExitError{Code: exitUsage, Err: errs}

@@ -166,7 +166,7 @@ func small(t testing.TB, experiments, abTests int) *validation {
 }
 
 func quietProcess(stdout *bytes.Buffer, args ...string) *process {
-	return &process{args: args, stdin: bytes.NewReader(nil), stdout: stdout, stderr: new(bytes.Buffer), now: time.Now, getenv: func(string) string { return "" }}
+	return &process{args: args, stdin: bytes.NewReader(nil), stdout: stdout, stderr: new(bytes.Buffer), now: time.Now}
 }
 
 // TestTrialIsRun: an experiment of a validation finds what the command run finds with the same seed.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"switchback/ingest"
@@ -19,7 +18,7 @@ func (p *process) versionCommand() command {
 		short:   "Print the version of this program and of what it is made of",
 		long:    "Prints one line for each: this program, the commit of its source, DuckDB, Go and the platform.",
 		example: "  switchback version",
-		args:    cobra.NoArgs,
+		args:    noArguments,
 		flags:   pflag.NewFlagSet("version", pflag.ContinueOnError),
 		run: func(ctx context.Context, _ []string) error {
 			store, err := ingest.Open(ctx, ingest.InMemory, ingest.DefaultOptions())

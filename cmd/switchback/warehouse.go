@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,12 +41,10 @@ func (p *problems) warehouse(l *logsConfig) {
 	if l.Table == "" {
 		p.add("logs.table", `such as table = "requests"`, "is missing")
 	}
-	if _, err := warehouse.NewMapping(l.Map, l.Columns); err != nil {
-		key := "logs.columns"
-		if l.Map != "" && strings.HasPrefix(err.Error(), "map ") {
-			key = "logs.map"
-		}
-		p.add(key, "the names are those of the columns in docs/log-format.md", "%v", err)
+	if l.Map != "" && !slices.Contains(warehouse.MapNames(), l.Map) {
+		p.oneOf("logs.map", l.Map, warehouse.MapNames())
+	} else if _, err := warehouse.NewMapping(l.Map, l.Columns); err != nil {
+		p.add("logs.columns", "the names are those of the columns in docs/log-format.md", "%v", err)
 	}
 	if l.TSUnit != "" {
 		p.oneOf("logs.ts_unit", l.TSUnit, warehouse.TSUnits())

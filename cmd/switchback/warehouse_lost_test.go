@@ -57,11 +57,9 @@ func TestWarehouseLosesAShardMidway(t *testing.T) {
 		var stdout bytes.Buffer
 		var gone chan struct{}
 		stderr := &watched{question: question, do: func() { gone = shards.Break(t, 1) }}
-		getenv := func(name string) string {
-			return map[string]string{warehouseUser: clustertest.User, warehousePassword: clustertest.Password}[name]
-		}
+		environ := []string{warehouseUser + "=" + clustertest.User, warehousePassword + "=" + clustertest.Password}
 		now := func() time.Time { return time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC) }
-		code := run(context.Background(), []string{"run", "--verbose", "--config", config, "--date", "2026-11-08", "--out", out}, strings.NewReader(""), &stdout, stderr, getenv, now)
+		code := run(context.Background(), []string{"run", "--verbose", "--config", config, "--date", "2026-11-08", "--out", out}, strings.NewReader(""), &stdout, stderr, environ, now)
 		if gone == nil {
 			t.Fatalf("%s: never asked\n%s", question, stderr)
 		}

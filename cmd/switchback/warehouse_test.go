@@ -23,11 +23,9 @@ import (
 func asked(t *testing.T, password string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	getenv := func(name string) string {
-		return map[string]string{warehouseUser: clustertest.User, warehousePassword: password}[name]
-	}
+	environ := []string{warehouseUser + "=" + clustertest.User, warehousePassword + "=" + password}
 	now := func() time.Time { return time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC) }
-	code = run(context.Background(), args, strings.NewReader(""), &out, &err, getenv, now)
+	code = run(context.Background(), args, strings.NewReader(""), &out, &err, environ, now)
 	return code, out.String(), err.String()
 }
 
