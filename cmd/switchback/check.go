@@ -69,7 +69,7 @@ func (p *problems) add(key, hint, format string, args ...any) {
 	}
 	place, line := p.overridden[key], 0
 	if place == "" {
-		place, line = p.file.place(key)+": "+key, cmp.Or(lineOf(p.file.text, key), notThere)
+		place, line = p.file.placeOf(key), cmp.Or(lineOf(p.file.text, key), notThere)
 	}
 	p.found = append(p.found, problem{line, usageError(hint, "%s: %s", place, fmt.Sprintf(format, args...))})
 }

@@ -323,6 +323,9 @@ func (o origin) place(key string) string {
 	return "configuration " + o.path
 }
 
+// placeOf is place with the key.
+func (o origin) placeOf(key string) string { return o.place(key) + ": " + key }
+
 // unread reports whether a dotted key, or the table that it is in, stands in the file and cannot be read.
 func (o origin) unread(key string) bool {
 	return slices.ContainsFunc(o.faults, func(f keyFault) bool { return f.key == key || strings.HasPrefix(key, f.key+".") })

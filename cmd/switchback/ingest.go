@@ -115,7 +115,7 @@ func (j *job) ingest(ctx context.Context, s *ingestSettings, book *prices.Book, 
 			return err
 		}
 	}
-	report, err := j.loadFiles(ctx, store, patterns, o)
+	report, err := j.loadFiles(ctx, store, patterns, o, "")
 	if store != nil {
 		err = errors.Join(err, store.Close())
 	}

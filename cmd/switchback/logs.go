@@ -95,11 +95,11 @@ func (j *job) loadLogs(ctx context.Context, store *ingest.Store, book *prices.Bo
 	o := ingest.DefaultLoadOptions()
 	o.Format, o.MaxRejects, o.CostUnit = j.config.Logs.Format, j.config.Logs.MaxRejects, j.config.Logs.CostUnit
 	o.Prices, o.Now = book, j.record.Started
-	return j.loadFiles(ctx, store, patterns, o)
+	return j.loadFiles(ctx, store, patterns, o, j.config.file.placeOf("logs.files"))
 }
 
-// loadFiles is LoadFiles as a stage, with its remarks in the log.
-func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []string, o ingest.LoadOptions) (ingest.LoadReport, error) {
+// loadFiles is LoadFiles as a stage, with its remarks in the log. place is as for inputErrors.
+func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []string, o ingest.LoadOptions, place string) (ingest.LoadReport, error) {
 	var report ingest.LoadReport
 	err := j.stage("load", "rows", func(s *stage) (int64, error) {
 		o.Progress = func(p ingest.Progress) { s.setPart(p.Rows, p.Bytes, p.TotalBytes) }
@@ -125,13 +125,14 @@ func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []str
 		}
 	}
 	if errors.Is(err, ingest.ErrInput) {
-		return report, inputErrors(err, j.record.Command)
+		return report, inputErrors(err, place)
 	}
 	return report, err
 }
 
-// inputErrors makes a usage error of each file that is missing or refused.
-func inputErrors(err error, command string) error {
+// inputErrors makes a usage error of each file that is missing or refused. place is the key that names the files, "" when the
+// command line does.
+func inputErrors(err error, place string) error {
 	parts := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		parts = joined.Unwrap()
@@ -139,8 +140,11 @@ func inputErrors(err error, command string) error {
 	var errs manyErrors
 	for _, part := range parts {
 		hint := ingest.Hint(part)
-		if text := part.Error(); command != "ingest" && (strings.Contains(text, "no such file") || strings.Contains(text, "no file matches")) {
+		if text := part.Error(); place != "" && (strings.Contains(text, "no such file") || strings.Contains(text, "no file matches")) {
 			hint = "names and patterns in a configuration are relative to its folder; " + hint
+		}
+		if place != "" {
+			part = fmt.Errorf("%s: %w", place, part)
 		}
 		errs = append(errs, usageError(hint, "%w", part))
 	}

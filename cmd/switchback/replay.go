@@ -45,7 +45,7 @@ func (j *job) openReplay(ctx context.Context) (replay, error) {
 	r.store = store
 	o := ingest.DefaultLoadOptions()
 	o.Now = j.p.now()
-	report, err := j.loadFiles(ctx, store, []string{j.config.file.resolve(j.config.Workload.Trace)}, o)
+	report, err := j.loadFiles(ctx, store, []string{j.config.file.resolve(j.config.Workload.Trace)}, o, j.config.file.placeOf("workload.trace"))
 	if err == nil && report.CutShort {
 		err = usageError("replay it when it is whole", "%s: a file of %s is cut short", j.config.file.place("workload.trace"), j.config.Workload.Trace)
 	}

@@ -158,18 +158,19 @@ func (k *runCheck) inputs(ctx context.Context, now time.Time) (need int64, err e
 	o := ingest.DefaultLoadOptions()
 	o.Now = now
 	var patterns []string
+	var key string
 	switch {
 	case c.Logs != nil:
 		if _, err := c.priceBook(); err != nil {
 			k.fault(err)
 		}
-		patterns = slices.Clone(c.Logs.Files)
+		patterns, key = slices.Clone(c.Logs.Files), "logs.files"
 		o.Format, o.CostUnit, o.MaxRejects = c.Logs.Format, c.Logs.CostUnit, c.Logs.MaxRejects
 		if o.Validate() != nil {
 			return spareDisk, nil // told with the configuration
 		}
 	case c.Workload.Trace != "":
-		patterns = []string{c.Workload.Trace}
+		patterns, key = []string{c.Workload.Trace}, "workload.trace"
 	}
 	for i, pattern := range patterns {
 		patterns[i] = c.file.resolve(pattern)
@@ -191,7 +192,7 @@ func (k *runCheck) inputs(ctx context.Context, now time.Time) (need int64, err e
 		k.fault(withoutRequest(empty))
 	}
 	for _, fault := range faults {
-		k.fault(inputErrors(fault, "run"))
+		k.fault(inputErrors(fault, c.file.placeOf(key)))
 	}
 	if c.simulated() {
 		need += int64(c.Workload.Requests) * bytesPerRow
