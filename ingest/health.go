@@ -62,6 +62,7 @@ type Health struct {
 	Conflicts int64       // duplicates that differed from the row that was kept
 	ReusedIDs int64       // request ids of logs that stand for several requests
 	Files     []LoadedFile
+	Misnamed  []string // columns of logs that are not read and may stand for one without a value, as "ttft (did you mean ttft_ms?)"
 	Blocks    BlockHealth
 	FirstSeen string // RFC 3339 arrival of the first and last row inside the window, "" when there is none
 	LastSeen  string
@@ -103,5 +104,8 @@ func (s *Store) healthOfLoads(ctx context.Context, h *Health) error {
 	h.Files, err = collect(rows, func(scan func(...any) error) (f LoadedFile, err error) {
 		return f, scan(&f.File, &f.Format, &f.Hash, &f.Bytes, &f.Rows, &f.Rejects, &f.Skipped, &f.Duplicate, &f.Notes)
 	})
+	for _, f := range h.Files {
+		h.Misnamed = addUnknown(h.Misnamed, misnamed(f.Notes))
+	}
 	return err
 }

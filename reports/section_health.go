@@ -143,6 +143,9 @@ func healthNotes(h Health) []text {
 		}
 		add("Not measurable from this log: {}.", series(titles))
 	}
+	if len(h.Misnamed) > 0 {
+		add("Columns of the log that were not read: {}.", names(h.Misnamed))
+	}
 	return notes
 }
 

@@ -121,6 +121,7 @@ func healthOf(h ingest.Health, arms [2]ingest.ArmCounts, e estimates) reports.He
 		Rejects:         countsOf(h.Rejects),
 		Nulls:           nullsOf(control, treatment),
 		NotMeasurable:   notMeasurable(e.found.Estimates),
+		Misnamed:        h.Misnamed,
 		MissingBlocks:   e.blocks.Missing,
 		LoneBlocks:      e.blocks.Lone,
 		Straddling:      reports.ArmCount{Control: &control.Straddling, Treatment: &treatment.Straddling},
