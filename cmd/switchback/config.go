@@ -391,7 +391,7 @@ func lineOf(text, key string) int {
 		if !found {
 			continue
 		}
-		name = strings.TrimSpace(name)
+		name = strings.Trim(strings.ReplaceAll(name, `"`, ""), " \t")
 		if table != "" {
 			name = table + "." + name
 		}

@@ -187,6 +187,10 @@ func TestConfigProblems(t *testing.T) {
 			"schema_version: is missing", "name: is missing", "arms.control: is missing", "logs.table: is missing", "logs.columns: column request_id: needs an expression",
 		}},
 		{"a misspelt map", onLogs + "warehouse = \"clickhouse://ch.example:9440/default\"\nmap = \"langfus\"\n", nil, nil, []string{"logs.map: unknown value \"langfus\"", "did you mean langfuse?"}},
+		{"values in a list and in a table", onLogs + "columns = { ttft_ms = 3 }\n[report]\nguardrails = [1]\n", nil, nil, []string{
+			"experiment.toml:12: logs.columns.ttft_ms: incompatible types: the value is an integer, not a string", "experiment.toml:14: report.guardrails: [1] is not a metric id", `["error_rate"]`,
+		}},
+		{"a key in quotes", simulated + "design.\"block\" = 4\n", nil, nil, []string{"experiment.toml:3: design.block: 4 has no unit", "END"}},
 		{"logs without files", strings.Replace(onLogs, `"logs/*.jsonl.gz"`, "", 1), nil, nil, []string{"logs.files: names no file"}},
 		{"logs beside a market", onLogs + "[market]\nscenario = \"open-models\"\n", nil, nil, []string{"market: stands beside [logs]"}},
 		{"logs without arms", strings.Replace(onLogs, "treatment = \"new\"\n", "", 1), nil, nil, []string{"arms.treatment: is missing"}},

@@ -24,6 +24,7 @@ func tomlFaults() []tomlFault {
 		{`hexadecimal digits|invalid escape|Escaped character`, `a path with backslashes stands in single quotes: 'C:\logs\a.csv'`},
 		{`already been defined|already created`, `a key, and a [table], stands once in the file`},
 		{`leading zeroes|floats must start with a digit`, `write numbers as 3 and 0.95`},
+		{`is not a metric id`, `write ids of metrics in quotes: ["error_rate"]`},
 		{`destination has type slice`, `write a list: ["a.csv"]`},
 		{`TOML value has type string; destination has type (integer|float)`, `write a number without quotes`},
 		{`destination has type integer`, `write a whole number`},
@@ -50,7 +51,7 @@ func plainReason(reason string) string {
 	reason = regexp.MustCompile(`type mismatch for \S+: `).ReplaceAllString(reason, "")
 	reason = strings.Replace(reason, "incompatible types: TOML value has type ", "incompatible types: the value is a ", 1)
 	reason = strings.Replace(reason, "; destination has type ", ", not a ", 1)
-	reason = strings.NewReplacer("is a integer", "is an integer", "not a integer", "not an integer", "not a slice", "not a list").Replace(reason)
+	reason = strings.NewReplacer("is a integer", "is an integer", "not a integer", "not an integer", "not a slice", "not a list", "is a int64", "is an integer", "is a float64", "is a float").Replace(reason)
 	if strings.HasPrefix(reason, "Key '") || strings.HasPrefix(reason, "Invalid ") {
 		reason = strings.ToLower(reason[:1]) + strings.TrimSuffix(reason[1:], ".")
 	}
