@@ -30,7 +30,7 @@ func (s *Store) Census(ctx context.Context, w Window) (Health, [2]ArmCounts, err
 		err = s.countColumns(ctx, isLone(plan, h.Blocks.Lone), w, &h, &counts)
 	}
 	if err == nil {
-		err = s.healthOfLoads(ctx, &h)
+		err = s.healthOfLoads(ctx, w, &h)
 	}
 	if err != nil {
 		return Health{}, counts, fmt.Errorf("data health: %w", err)

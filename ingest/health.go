@@ -1,6 +1,10 @@
 package ingest
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 // Count is a number of rows under a name.
 type Count struct {
@@ -44,7 +48,12 @@ type LoadedFile struct {
 	File, Format, Hash                string
 	Bytes                             int64
 	Rows, Rejects, Skipped, Duplicate int64
-	Notes                             string
+}
+
+// Remark is what was said when files were loaded, such as that rows came late.
+type Remark struct {
+	Text  string
+	Files []string // by name
 }
 
 // Health says which rows of a window the analysis keeps and what is odd about them.
@@ -62,7 +71,7 @@ type Health struct {
 	Conflicts int64       // duplicates that differed from the row that was kept
 	ReusedIDs int64       // request ids of logs that stand for several requests
 	Files     []LoadedFile
-	Misnamed  []string // columns of logs that are not read and may stand for one without a value, as "ttft (did you mean ttft_ms?)"
+	Remarks   []Remark // on loads with rows in the window, in the order of the files
 	Blocks    BlockHealth
 	FirstSeen string // RFC 3339 arrival of the first and last row inside the window, "" when there is none
 	LastSeen  string
@@ -87,7 +96,7 @@ func (s *Store) Rejects(ctx context.Context) ([]Count, error) {
 	return s.counts(ctx, "SELECT reason, count(*) AS n FROM rejects GROUP BY reason ORDER BY n DESC, reason")
 }
 
-func (s *Store) healthOfLoads(ctx context.Context, h *Health) error {
+func (s *Store) healthOfLoads(ctx context.Context, w Window, h *Health) error {
 	var err error
 	if h.Rejects, err = s.Rejects(ctx); err != nil {
 		return err
@@ -97,15 +106,43 @@ func (s *Store) healthOfLoads(ctx context.Context, h *Health) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.db.QueryContext(ctx, `SELECT file, format, hash, bytes, rows, rejects, skipped, duplicates, notes FROM loads ORDER BY file, CAST(load_id AS BIGINT)`)
+	rows, err := s.db.QueryContext(ctx, `SELECT file, format, hash, bytes, rows, rejects, skipped, duplicates FROM loads ORDER BY file, CAST(load_id AS BIGINT)`)
 	if err != nil {
 		return err
 	}
 	h.Files, err = collect(rows, func(scan func(...any) error) (f LoadedFile, err error) {
-		return f, scan(&f.File, &f.Format, &f.Hash, &f.Bytes, &f.Rows, &f.Rejects, &f.Skipped, &f.Duplicate, &f.Notes)
+		return f, scan(&f.File, &f.Format, &f.Hash, &f.Bytes, &f.Rows, &f.Rejects, &f.Skipped, &f.Duplicate)
 	})
-	for _, f := range h.Files {
-		h.Misnamed = addUnknown(h.Misnamed, misnamed(f.Notes))
+	if err != nil {
+		return err
 	}
+	h.Remarks, err = s.remarks(ctx, w)
 	return err
+}
+
+// remarks finds what was said about loads that have rows in a window, in the order of their files.
+func (s *Store) remarks(ctx context.Context, w Window) ([]Remark, error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT file, notes FROM loads WHERE notes <> '' AND load_id IN (SELECT r.load_id FROM requests r WHERE `+w.inside()+`)
+		ORDER BY file, CAST(load_id AS BIGINT)`)
+	if err != nil {
+		return nil, err
+	}
+	type said struct{ file, notes string }
+	all, err := collect(rows, func(scan func(...any) error) (n said, err error) { return n, scan(&n.file, &n.notes) })
+	var out []Remark
+	place := map[string]int{}
+	for _, n := range all {
+		for text := range strings.SplitSeq(n.notes, noteSeparator) {
+			at, seen := place[text]
+			if !seen {
+				at = len(out)
+				place[text] = at
+				out = append(out, Remark{Text: text})
+			}
+			if r := &out[at]; !slices.Contains(r.Files, n.file) {
+				r.Files = append(r.Files, n.file)
+			}
+		}
+	}
+	return out, err
 }

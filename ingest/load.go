@@ -432,17 +432,12 @@ func (run *fileLoads) commit(ctx context.Context, plan filePlan, loader *Loader,
 	}
 	loader.info.Hash, loader.info.Bytes = report.Hash, report.Bytes
 	loader.row.Skipped = report.Skipped
-	loader.notes = strings.Join(report.Warnings, "; ")
+	loader.notes = slices.Clone(report.Warnings)
 	loader.span(report.From, report.To)
 	loader.sessionIsTrace = sessionIsTrace(report.Format)
 	_, err := loader.Commit()
 	report.Duplicates, report.Conflicts, report.Late = loader.found.removed, loader.found.conflicting, loader.late
-	if n := report.Conflicts; n > 0 {
-		report.Warnings = append(report.Warnings, fmt.Sprintf("%d duplicates differ from the row that was kept, which is the more complete or else the later one", n))
-	}
-	if loader.late > 0 {
-		report.Warnings = append(report.Warnings, fmt.Sprintf("%d rows came late: they belong to %s", loader.late, loader.lateDays))
-	}
+	report.Warnings = append(report.Warnings, loader.remarks()...)
 	return err
 }
 

@@ -46,7 +46,7 @@ type Loader struct {
 	conn  *sql.Conn
 	info  LoadInfo
 	row   LoadRow
-	notes string // for a reader of `loads`
+	notes []string // for a reader of `loads`
 	alloc *recycler
 	err   error // first failure; the load can only be aborted then
 	done  bool
@@ -270,10 +270,11 @@ func (l *Loader) commit() error {
 	if err := l.countLate(); err != nil {
 		return err
 	}
+	l.notes = append(l.notes, l.remarks()...)
 	now := l.info.Now.UTC().Truncate(time.Microsecond)
 	_, err := l.conn.ExecContext(l.ctx, "INSERT INTO loads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		l.row.LoadID, l.info.File, l.info.Format, l.info.Hash, l.info.Bytes, l.row.Rows, l.row.Rejects,
-		l.row.Skipped, l.row.Duplicates, l.found.conflicting, l.notes, now)
+		l.row.Skipped, l.row.Duplicates, l.found.conflicting, strings.Join(l.notes, noteSeparator), now)
 	if err != nil {
 		return err
 	}
@@ -281,6 +282,21 @@ func (l *Loader) commit() error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
+}
+
+// noteSeparator stands between the notes of a load.
+const noteSeparator = "; "
+
+// remarks tell what only the end of a load shows.
+func (l *Loader) remarks() []string {
+	var out []string
+	if n := l.found.conflicting; n > 0 {
+		out = append(out, fmt.Sprintf("%d duplicates differ from the row that was kept, which is the more complete or else the later one", n))
+	}
+	if l.late > 0 {
+		out = append(out, fmt.Sprintf("%d rows came late: they belong to %s", l.late, l.lateDays))
+	}
+	return out
 }
 
 // span tells the arrivals of the first and last row and asks to look for duplicates among them.

@@ -3,7 +3,6 @@ package ingest
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -88,15 +87,6 @@ func unknownColumns(format string, unknown, missing []string) string {
 		words = append(words, word)
 	}
 	return strings.Join(words, ", ")
-}
-
-// misnamed finds in the notes of a load the unknown columns for which another one may be meant, as unknownColumns tells them.
-func misnamed(notes string) []string {
-	var found []string
-	for _, m := range regexp.MustCompile(`(?:^|: |, )([^,:;]+ \(did you mean [a-z0-9_]+\?\))`).FindAllStringSubmatch(notes, -1) {
-		found = append(found, m[1])
-	}
-	return found
 }
 
 // mostlyCanonical tells whether names are, or stand for, two of the required columns, or half of them for any.

@@ -115,19 +115,25 @@ type Health struct {
 	BurnInDropped        int64       `json:"burn_in_dropped"`
 	BurnInControl        int64       `json:"burn_in_dropped_control"`
 	BurnInTreatment      int64       `json:"burn_in_dropped_treatment"`
-	GatewayCache         ArmCount    `json:"gateway_cache"`              // answered by the gateway's own cache, left out of every metric
-	LoneBlockRows        int64       `json:"lone_block_rows"`            // in a block whose pair has no other block
-	LabelMismatches      int64       `json:"label_mismatches"`           // the row's own arm label disagrees with the schedule
-	ByStatus             []Count     `json:"by_status"`                  // of the rows after burn-in, gateway cache hits included
-	Quality              []Count     `json:"quality"`                    // kept rows by what was odd about them
-	Rejects              []Count     `json:"rejects"`                    // lines that could not be read, by reason
-	Nulls                []NullShare `json:"nulls"`                      // shares of kept rows without a value
-	NotMeasurable        []string    `json:"not_measurable"`             // metric ids that this log cannot give
-	Misnamed             []string    `json:"misnamed_columns,omitempty"` // columns of the log that are not read and may hold what is unknown
-	MissingBlocks        []string    `json:"missing_blocks"`             // ids of planned blocks without any row
-	LoneBlocks           []string    `json:"lone_blocks"`                // ids of blocks left out because their pair is not whole
-	BornElsewhere        ArmCount    `json:"born_elsewhere"`             // kept requests pinned to an endpoint chosen in a block of the other arm
-	Straddling           ArmCount    `json:"straddling"`                 // kept requests still running when their block ended
+	GatewayCache         ArmCount    `json:"gateway_cache"`     // answered by the gateway's own cache, left out of every metric
+	LoneBlockRows        int64       `json:"lone_block_rows"`   // in a block whose pair has no other block
+	LabelMismatches      int64       `json:"label_mismatches"`  // the row's own arm label disagrees with the schedule
+	ByStatus             []Count     `json:"by_status"`         // of the rows after burn-in, gateway cache hits included
+	Quality              []Count     `json:"quality"`           // kept rows by what was odd about them
+	Rejects              []Count     `json:"rejects"`           // lines that could not be read, by reason
+	Nulls                []NullShare `json:"nulls"`             // shares of kept rows without a value
+	NotMeasurable        []string    `json:"not_measurable"`    // metric ids that this log cannot give
+	Remarks              []Remark    `json:"remarks,omitempty"` // on the files of the log, such as that rows came late
+	MissingBlocks        []string    `json:"missing_blocks"`    // ids of planned blocks without any row
+	LoneBlocks           []string    `json:"lone_blocks"`       // ids of blocks left out because their pair is not whole
+	BornElsewhere        ArmCount    `json:"born_elsewhere"`    // kept requests pinned to an endpoint chosen in a block of the other arm
+	Straddling           ArmCount    `json:"straddling"`        // kept requests still running when their block ended
+}
+
+// Remark is what was said when files of a log were loaded.
+type Remark struct {
+	Text  string   `json:"text"`
+	Files []string `json:"files"`
 }
 
 // Count is a number of rows under a name.

@@ -21,6 +21,7 @@ func health(doc Document) []block {
 	add("Analysed requests with something odd; they are kept:", countTable("What", "Requests", h.Quality, true))
 	add("Lines that could not be read, by reason:", countTable("Reason", "Lines", h.Rejects, false))
 	add("Share of analysed requests for which a column is unknown:", nullTable(h.Nulls))
+	add("Said when the logs were loaded:", remarkTable(h.Remarks))
 	add("Models left out of a measure's overall row:", excludedTable(doc.Diagnostics.Excluded))
 	return append(blocks, bullets(healthNotes(h)))
 }
@@ -84,6 +85,21 @@ func nullTable(nulls []NullShare) table {
 	return t
 }
 
+func remarkTable(remarks []Remark) table {
+	t := columns("Remark", "Files", ">Number of files")
+	for _, r := range remarks {
+		shown := names(r.Files[:min(len(r.Files), mostFiles)])
+		if len(r.Files) > mostFiles {
+			shown = append(shown, words(", …")...)
+		}
+		t.row(words(oneLine(r.Text)), shown, words(whole(int64(len(r.Files)))))
+	}
+	return t
+}
+
+// mostFiles is how many files a remark names.
+const mostFiles = 3
+
 // excludedTable joins the metrics that leave out a model for the same reason into one row.
 func excludedTable(excluded []stats.Exclusion) table {
 	t := columns("Model", "Reason", "Measures")
@@ -142,9 +158,6 @@ func healthNotes(h Health) []text {
 			titles = append(titles, words(measureOf(id, "").Title))
 		}
 		add("Not measurable from this log: {}.", series(titles))
-	}
-	if len(h.Misnamed) > 0 {
-		add("Columns of the log that were not read: {}.", names(h.Misnamed))
 	}
 	return notes
 }

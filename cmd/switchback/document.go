@@ -104,6 +104,14 @@ func (c *config) method(e estimates) reports.Method {
 	}
 }
 
+func remarksOf(remarks []ingest.Remark) []reports.Remark {
+	var out []reports.Remark
+	for _, r := range remarks {
+		out = append(out, reports.Remark(r))
+	}
+	return out
+}
+
 // healthOf tells the store's counts in the document's words.
 func healthOf(h ingest.Health, arms [2]ingest.ArmCounts, e estimates) reports.Health {
 	control, treatment := arms[0], arms[1]
@@ -121,7 +129,7 @@ func healthOf(h ingest.Health, arms [2]ingest.ArmCounts, e estimates) reports.He
 		Rejects:         countsOf(h.Rejects),
 		Nulls:           nullsOf(control, treatment),
 		NotMeasurable:   notMeasurable(e.found.Estimates),
-		Misnamed:        h.Misnamed,
+		Remarks:         remarksOf(h.Remarks),
 		MissingBlocks:   e.blocks.Missing,
 		LoneBlocks:      e.blocks.Lone,
 		Straddling:      reports.ArmCount{Control: &control.Straddling, Treatment: &treatment.Straddling},
