@@ -23,6 +23,7 @@ type link struct {
 	key  string // rows of one request share it; "" is tied to none
 	open bool   // the row did not end its request: another attempt may follow
 	gap  experiment.Micros
+	sums bool // the row's number of attempts includes those of the rows before it
 }
 
 // anyGap lets attempts follow each other at any distance.
@@ -166,7 +167,9 @@ func joined(before, row *mappedRow) mappedRow {
 		r.Total.Value += wait
 	}
 	r.Failed = sum(before.Failed, row.Failed)
-	r.Attempts = sum(before.Attempts, row.Attempts)
+	if !row.link.sums {
+		r.Attempts = sum(before.Attempts, row.Attempts)
+	}
 	r.N429 = sum(before.N429, row.N429)
 	if r.Attempts.Known {
 		r.Retries = experiment.Some(max(r.Attempts.Value-1, 0))

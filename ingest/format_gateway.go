@@ -6,12 +6,14 @@ import (
 	"switchback/experiment"
 )
 
-// bifrost reads Bifrost's log store: one row an attempt chain at one provider, fallbacks are children of it.
+// bifrost reads Bifrost's log store: one row an attempt chain at one provider, fallbacks are children of it. A row has one
+// latency for all its retries. The time in failed attempts would be known for requests without a retry alone, where it is
+// 0: it stays unknown.
 func bifrost() mapping {
 	return mapping{
 		name: "bifrost",
 		keys: []string{"number_of_retries", "fallback_index", "parent_request_id"},
-		known: "attempt_trail cache_debug cost fallback_index number_of_retries object parent_request_id selected_key_id " +
+		known: "attempt_trail cache_debug cost error_details fallback_index number_of_retries object parent_request_id selected_key_id " +
 			"selected_key_name status virtual_key_name",
 		fields: []field{
 			{"request_id", "id", plainUnit},
@@ -33,15 +35,7 @@ func bifrost() mapping {
 			if n, ok := rec.get("number_of_retries").whole(); ok && n >= 0 && n < 1000 {
 				setAttempts(r, int(n)+1)
 			}
-			if trail := rec.get("attempt_trail"); trail.array {
-				n := int32(0)
-				for _, a := range trail.elements() {
-					if code, _ := first(a.value, []alternative{{"status_code"}, {"status"}, {"error", "status_code"}}).whole(); code == 429 {
-						n++
-					}
-				}
-				r.N429 = experiment.Some(n)
-			}
+			r.N429 = bifrost429s(rec)
 			switch status := rec.get("status").str(); {
 			case status == "cancelled":
 				r.Status = experiment.StatusCancelled
@@ -66,11 +60,6 @@ func bifrost() mapping {
 				key = row.RequestID
 			}
 			failure := row.Status == experiment.StatusError
-			if failure {
-				row.Failed = row.Total
-			} else if row.Attempts.Value == 1 {
-				row.Failed = micros64(0)
-			}
 			if child {
 				row.RequestID = key // the parent's id is the request's
 			}
@@ -81,6 +70,33 @@ func bifrost() mapping {
 			return link{key: key, open: failure, gap: anyGap}
 		},
 	}
+}
+
+// bifrost429s counts the 429s in a row's attempt_trail. An attempt has a status code, or the kind of its error, which is
+// "unknown" when the provider gave none; the last one has neither. Where one does not say whether it was a 429, the number is
+// unknown.
+func bifrost429s(rec node) experiment.Opt[int32] {
+	trail := rec.get("attempt_trail")
+	if !trail.array {
+		return experiment.Opt[int32]{}
+	}
+	n, attempts := int32(0), trail.elements()
+	for i, a := range attempts {
+		last := i == len(attempts)-1
+		code, coded := first(a.value, []alternative{{"status_code"}, {"status"}, {"error", "status_code"}}).whole()
+		if !coded && last && rec.get("status").str() == "error" {
+			code, coded = rec.get("error_details").inner().get("status_code").whole()
+		}
+		reason := a.value.get("fail_reason").str()
+		switch {
+		case coded && code == 429, !coded && strings.HasPrefix(reason, "rate_limit"):
+			n++
+		case coded, reason != "" && reason != "unknown", last && rec.get("status").str() != "error": // it failed otherwise, or served
+		default:
+			return experiment.Opt[int32]{}
+		}
+	}
+	return experiment.Some(n)
 }
 
 // envoyAIGateway reads the access log of Envoy AI gateway. Rows of errors lose their model and provider; the time
@@ -273,7 +289,7 @@ func newAPI() mapping {
 		},
 		fold: func(row *mappedRow) link {
 			key := row.rec.get("request_id").str()
-			return link{key: key, open: key != "" && row.Status == experiment.StatusError, gap: anyGap}
+			return link{key: key, open: key != "" && row.Status == experiment.StatusError, gap: anyGap, sums: true}
 		},
 	}
 }

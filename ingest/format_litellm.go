@@ -159,6 +159,9 @@ func liteLLMProvider(apiBase, modelID string) string {
 // liteLLMLink joins attempts: a failure without output is followed by the next attempt within a second of its end.
 func liteLLMLink(row *mappedRow, key string) link {
 	if key == "" || strings.HasPrefix(key, "\x00") {
+		// Which attempts belong together is unknown: that there was one, and that it was the first, would be a guess.
+		row.Attempts, row.Retries, row.N429 = experiment.Opt[int32]{}, experiment.Opt[int32]{}, experiment.Opt[int32]{}
+		row.Failed = experiment.Opt[experiment.Micros]{}
 		return link{}
 	}
 	code, _ := row.rec.get("error_information", "error_code").whole()

@@ -109,8 +109,14 @@ func generationTimes(rec node, r *request) {
 	if latency, known := rec.get("latency").decimal(3); known && r.Streamed.Value {
 		r.CallerTTFT = micros64(latency)
 	}
-	if serving, known := rec.get("generation_time").decimal(3); known {
+	serving, known := rec.get("generation_time").decimal(3)
+	switch {
+	case known && ok:
 		r.Total = micros64(serving + failedTime)
+	case known && r.CallerTTFT.Known && r.TTFT.Known: // their difference is when the serving attempt began
+		r.Total = experiment.Some(experiment.Micros(serving) + r.CallerTTFT.Value - r.TTFT.Value)
+	}
+	if r.Total.Known {
 		r.Quality |= experiment.QualityTotalApprox
 	}
 }
@@ -190,12 +196,14 @@ func openRouterResponse() mapping {
 func convertResponse(rec node, r *request, _ *mappedRows) outcome {
 	r.Quality |= experiment.QualityCoarseTime
 	usageTokens(rec.get("usage"), r)
-	var statuses []int64
-	for _, a := range rec.get("openrouter_metadata", "attempts").elements() {
-		status, _ := a.value.get("status").whole()
-		statuses = append(statuses, status)
+	if attempts := rec.get("openrouter_metadata", "attempts"); attempts.array {
+		var statuses []int64
+		for _, a := range attempts.elements() {
+			status, _ := a.value.get("status").whole()
+			statuses = append(statuses, status)
+		}
+		setAttemptsOf(r, statuses)
 	}
-	setAttemptsOf(r, statuses)
 	choices := rec.get("choices").elements()
 	reason := node{}
 	if len(choices) > 0 {

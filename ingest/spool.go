@@ -41,6 +41,7 @@ type spooledRow struct {
 	Key      string
 	Open     bool
 	Gap      experiment.Micros
+	Sums     bool
 }
 
 func (s *spool) add(row *mappedRow) error {
@@ -72,7 +73,7 @@ func (s *spool) layDown() error {
 	encoder := gob.NewEncoder(out)
 	for i := range s.buffer {
 		r := &s.buffer[i]
-		if err := encoder.Encode(spooledRow{r.Request, r.attempts, r.line, r.text, r.link.key, r.link.open, r.link.gap}); err != nil {
+		if err := encoder.Encode(spooledRow{r.Request, r.attempts, r.line, r.text, r.link.key, r.link.open, r.link.gap, r.link.sums}); err != nil {
 			return fmt.Errorf("sort by time: %w", err)
 		}
 	}
@@ -152,7 +153,7 @@ func (p *part) next() (bool, error) {
 	} else if err != nil {
 		return false, fmt.Errorf("sort by time: %w", err)
 	}
-	p.row = mappedRow{Request: r.Request, attempts: r.Attempts, line: r.Line, text: r.Text, link: link{r.Key, r.Open, r.Gap}}
+	p.row = mappedRow{Request: r.Request, attempts: r.Attempts, line: r.Line, text: r.Text, link: link{r.Key, r.Open, r.Gap, r.Sums}}
 	return true, nil
 }
 
