@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,33 +18,40 @@ const (
 	arrowStreamMagic = "\xff\xff\xff\xff"
 )
 
-// readArrow reads a canonical Arrow IPC stream or file.
+// readArrow reads a canonical Arrow IPC stream or file. A file is a stream between a magic word and a footer.
 func readArrow(in io.Reader, _ int64, sink *rowSink) (unknown []string, err error) {
 	defer recoverDamage(sink.file, &err)
 	var magic [8]byte
 	if _, err := io.ReadFull(in, magic[:]); err != nil {
-		return nil, inputError{sink.file, "unreadable Arrow: " + err.Error(), ""}
+		return nil, damaged(sink.file, ended(err))
 	}
-	if string(magic[:6]) != arrowMagic { // a file is a stream between a magic word and a footer
+	isFile := string(magic[:len(arrowMagic)]) == arrowMagic
+	if !isFile {
 		in = io.MultiReader(strings.NewReader(string(magic[:])), in)
 	}
-	records, err := ipc.NewReaderFromMessageReader(&ipcMessages{in: in}, ipc.WithAllocator(boundedAllocator{memory.DefaultAllocator}))
+	messages := &ipcMessages{in: in, isFile: isFile}
+	records, err := ipc.NewReaderFromMessageReader(messages, ipc.WithAllocator(ipcAllocator{memory.DefaultAllocator, messages}))
 	if err != nil {
-		return nil, inputError{sink.file, "unreadable Arrow: " + err.Error(), ""}
+		return nil, noSchema(messages, damaged(sink.file, ended(err)))
 	}
 	defer records.Release()
-	unknown, err = readRecords(sink.file, records, sink)
-	if err == nil {
-		_, err = io.Copy(io.Discard, in) // the footer is part of the file's hash
+	if unknown, err = readRecords(sink.file, records, sink); err != nil {
+		return unknown, err
 	}
-	return unknown, err
+	if err := messages.end(); err != nil {
+		return unknown, damaged(sink.file, err)
+	}
+	return unknown, nil
 }
 
-// recoverDamage turns a panic of a reader over a damaged file into an error.
-func recoverDamage(path string, err *error) {
-	if p := recover(); p != nil {
-		*err = inputError{path, fmt.Sprintf("damaged: %v", p), ""}
+// noSchema says what to do about a refused file that has its schema at the end alone.
+func noSchema(m *ipcMessages, err error) error {
+	var input inputError
+	if m.isFile && !m.marked && errors.As(err, &input) {
+		input.hint = "a file must begin with its schema, which not all writers give it: a stream has it (in Polars: write_ipc_stream), and so has Parquet"
+		return input
 	}
+	return err
 }
 
 // ArrowWriter writes requests with their attempts as a canonical Arrow IPC stream.

@@ -29,7 +29,7 @@ func readRecords(path string, records recordReader, sink *rowSink) ([]string, er
 		rows.record(records.Record())
 	}
 	if err := records.Err(); err != nil {
-		return unknown, inputError{path, "damaged: " + err.Error(), ""}
+		return unknown, damaged(path, err)
 	}
 	sink.flush()
 	return unknown, sink.err
@@ -48,11 +48,30 @@ func (c *columnarRows) setSchema(path string, schema *arrow.Schema) (unknown []s
 		place := c.find([]byte(f.Name))
 		c.places = append(c.places, place)
 		names = append(names, f.Name)
-		if place == columnUnknown {
+		switch {
+		case place == columnUnknown:
 			unknown = append(unknown, f.Name)
+		case place >= 0 && !holdsValues(f.Type, f.Name == "request_id" || f.Name == "ts"):
+			return unknown, inputError{path, "column " + f.Name + " is " + f.Type.String() + ", which is not one value a row", ""}
 		}
 	}
 	return unknown, refuseColumns(path, names)
+}
+
+// holdsValues tells whether a type is of single values, one a row. Those of a column that every row needs take room in the
+// file, so that a damaged number of rows is not believed.
+func holdsValues(t arrow.DataType, required bool) bool {
+	switch t := t.(type) {
+	case arrow.ExtensionType:
+		return holdsValues(t.StorageType(), required)
+	case arrow.NestedType, arrow.EncodedType: // lists, structs, unions; run-end encoding
+		return false
+	case *arrow.NullType:
+		return !required
+	case *arrow.FixedSizeBinaryType:
+		return t.ByteWidth > 0
+	}
+	return true
 }
 
 func (c *columnarRows) record(record arrow.Record) {
