@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrInput is wrapped by errors about the files themselves: missing, refused, of another format than asked for.
@@ -38,9 +40,14 @@ type input struct {
 
 // expand turns paths and glob patterns into files, each once, in the order given and sorted inside a pattern.
 // An existing name wins over a pattern. Pipes, devices and folders that a pattern meets are left out with a
-// warning; named outright they are faults, as are names and patterns of no file.
+// warning; named outright they are faults, as are names and patterns of no file. A name that is no UTF-8 is a fault: the
+// table of loads could not hold it, and so not tell the file from another one.
 func expand(patterns []string) (inputs []input, warnings []string) {
 	add := func(path string, fault error) {
+		if !utf8.ValidString(path) {
+			path = strings.Trim(strconv.Quote(path), `"`)
+			fault = inputError{path, "the name is not UTF-8", "rename it, or load it through a pipe with -"}
+		}
 		if !slices.ContainsFunc(inputs, func(in input) bool { return in.path == path }) {
 			inputs = append(inputs, input{path, fault})
 		}

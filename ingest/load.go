@@ -67,6 +67,7 @@ const (
 	FileUnchanged = "unchanged" // loaded before, under this or another name
 	FileEmpty     = "empty"
 	FileRefused   = "refused"
+	FileFailed    = "failed" // an error ended its load, of which nothing stayed
 )
 
 // FileReport says what one file held and what became of it.
@@ -74,7 +75,7 @@ type FileReport struct {
 	Path       string
 	Format     string
 	Status     string // a File… constant
-	Reason     string // of FileRefused, or the earlier load of FileUnchanged
+	Reason     string // of FileRefused and FileFailed, or the earlier load of FileUnchanged
 	Hash       string // sha256 of the decompressed bytes
 	Bytes      int64  // decompressed
 	Rows       int64  // requests read from it by this load
@@ -151,6 +152,7 @@ func (run *fileLoads) all(ctx context.Context, inputs []input, report *LoadRepor
 		}
 		file, err := run.load(ctx, report.Files[i].Path)
 		if err != nil {
+			report.Files[i] = file
 			return nil, err
 		}
 		if file.Status != FileUnchanged {
@@ -264,7 +266,8 @@ func (run *fileLoads) load(ctx context.Context, path string) (FileReport, error)
 	return report, nil
 }
 
-// refuse turns an error of a file into its report. Errors of the store and of ctx stay what they are.
+// refuse turns an error of a file into its report. Errors of the store and of ctx stay what they are: they end the load of
+// the others too.
 func (run *fileLoads) refuse(report FileReport, err error) (FileReport, error) {
 	var input inputError
 	switch {
@@ -273,7 +276,7 @@ func (run *fileLoads) refuse(report FileReport, err error) (FileReport, error) {
 		input = inputError{report.Path, err.Error(), ""}
 	case errors.As(err, &input):
 	default:
-		return report, err
+		return FileReport{Path: report.Path, Format: report.Format, Status: FileFailed, Reason: err.Error()}, err
 	}
 	report.Status, report.Reason = FileRefused, input.reason
 	report.Rows, report.Rejects, report.Reasons, report.Examples = 0, 0, nil, nil
@@ -388,6 +391,9 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 	}
 	report.Status = plan.status
 	if empty {
+		if plan.status == FileReplaced && !run.options.DryRun {
+			return run.empty(ctx, plan, report)
+		}
 		report.Status = FileEmpty
 		report.Warnings = append(report.Warnings, "the file is empty")
 		return nil
@@ -420,6 +426,22 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 		return err
 	}
 	return run.commit(ctx, plan, loader, report)
+}
+
+// empty drops what was loaded from a file that is empty now.
+func (run *fileLoads) empty(ctx context.Context, plan filePlan, report *FileReport) error {
+	loader, err := run.store.NewLoader(ctx, LoadInfo{
+		File: plan.path, Format: plan.format, Hash: plan.hash, Bytes: plan.bytes, Now: run.options.Now, Replace: true,
+	})
+	if err != nil {
+		return err
+	}
+	report.Format, report.Hash, report.Bytes = plan.format, plan.hash, plan.bytes
+	report.Warnings = append(report.Warnings, fmt.Sprintf("the file is empty now: the %d rows that were loaded from it are dropped", loader.replaced))
+	loader.notes = slices.Clone(report.Warnings)
+	run.done += plan.size
+	_, err = loader.Commit()
+	return err
 }
 
 // commit ends a load, unless its content turns out to be in the store under another name.

@@ -51,6 +51,7 @@ type Loader struct {
 	err   error // first failure; the load can only be aborted then
 	done  bool
 
+	replaced int64     // rows of earlier loads of the file, dropped
 	alone    bool      // no other load has rows
 	keys     *keySet   // of the rows that Write got
 	from, to time.Time // arrivals of the rows; zero when duplicates need not be looked for
@@ -109,6 +110,10 @@ func (l *Loader) begin() error {
 	}
 	if l.info.Replace {
 		if err := l.rememberReplaced(); err != nil {
+			return err
+		}
+		const dropped = "SELECT count(*) FROM requests WHERE load_id IN (SELECT load_id FROM loads WHERE file = ?)"
+		if err := l.conn.QueryRowContext(l.ctx, dropped, l.info.File).Scan(&l.replaced); err != nil {
 			return err
 		}
 		if err := dropLoads(l.ctx, l.conn, "file = ?", l.info.File); err != nil {
