@@ -24,7 +24,7 @@ func damaged(path string, err error) error {
 	case errors.Is(err, errEndMissing):
 		return inputError{path, errEndMissing.Error(), cutShortHint}
 	}
-	return inputError{path, "damaged: " + strings.TrimPrefix(firstLine(err.Error()), "arrow/ipc: "), damagedHint}
+	return inputError{path, "damaged: " + strings.TrimPrefix(plainMessage(err.Error()), "arrow/ipc: "), damagedHint}
 }
 
 // recoverDamage turns a panic of a reader over a damaged file into an error.
@@ -32,4 +32,9 @@ func recoverDamage(path string, err *error) {
 	if p := recover(); p != nil {
 		*err = damaged(path, fmt.Errorf("%v", p))
 	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
 }

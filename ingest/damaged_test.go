@@ -6,7 +6,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -168,4 +171,60 @@ func TestArrowColumnsWithoutValues(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// Damaged copies of a small Parquet file, each beside a whole file of text: rows, rejects or a refusal, after which the store
+// takes the other file. Some kinds of damage shut the database that DuckDB reads them in.
+func TestDamagedParquet(t *testing.T) {
+	copies := 40
+	if n, err := strconv.Atoi(os.Getenv("SWITCHBACK_TEST_DAMAGES")); err == nil {
+		copies = n
+	}
+	dir := t.TempDir()
+	maker := openTemp(t)
+	load(t, maker, someRequests(40, 1))
+	whole := filepath.Join(dir, "whole.parquet")
+	if err := maker.WriteParquet(t.Context(), whole); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := writeFile(t, filepath.Join(dir, "text.jsonl"), jsonl(t, someRequests(1, 2)))
+	rng := rand.New(rand.NewPCG(3, 1))
+	s := openTemp(t)
+	refused := 0
+	for i := range copies {
+		hurt := bytes.Clone(data)
+		switch at := rng.IntN(len(hurt) - 4); i % 5 {
+		case 0:
+			hurt = hurt[:at]
+		case 1:
+			copy(hurt[at:], bytes.Repeat([]byte{0xff}, 1+rng.IntN(64)))
+		default:
+			hurt[at] ^= byte(1 << rng.IntN(8))
+		}
+		path := writeFile(t, filepath.Join(dir, "hurt.parquet"), hurt)
+		if _, err := s.db.Exec("DELETE FROM loads; DELETE FROM requests; DELETE FROM rejects"); err != nil {
+			t.Fatalf("copy %d: %v", i, err)
+		}
+		report, err := LoadFiles(t.Context(), s, []string{path, text}, loadOptions())
+		if err != nil && !errors.Is(err, ErrInput) || len(report.Files) != 2 || report.Files[1].Rows != 1 {
+			t.Errorf("copy %d: %v, %+v", i, err, report.Files)
+		}
+		if got := scalar(t, s, "SELECT count(*) FROM requests"); err != nil && got != "1" {
+			t.Errorf("copy %d: %s rows although it was refused", i, got)
+		}
+		if err != nil {
+			refused++
+			if !strings.Contains(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("copy %d: %v", i, err)
+			}
+		}
+	}
+	if refused < copies/2 {
+		t.Errorf("%d of %d damaged copies are refused", refused, copies)
+	}
+	t.Logf("%d of %d damaged copies refused", refused, copies)
 }

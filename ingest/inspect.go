@@ -131,7 +131,7 @@ func inspectParquet(ctx context.Context, path string, o LoadOptions, head *FileH
 		return err
 	}
 	defer loader.Abort() //nolint:errcheck // nothing was loaded
-	p := parquetLoad{loader: loader, from: "read_parquet(" + quote(globSafe(path)) + ", file_row_number = true)", clock: newClock(o.Now)}
+	p := parquetLoad{loader: loader, from: parquetRows(path), clock: newClock(o.Now)}
 	unknown, err := p.describe(path)
 	if err != nil {
 		return err
@@ -144,14 +144,17 @@ func inspectParquet(ctx context.Context, path string, o LoadOptions, head *FileH
 	}
 	head.Whole, head.Unknown = true, unknownColumns(head.Format, unknown, missing)
 	if err := loader.conn.QueryRowContext(ctx, "SELECT count(*) FROM "+p.from).Scan(&head.Rows); err != nil {
-		return err
+		return damaged(path, err)
 	}
 	t := newFileTally()
 	err = p.countRejects(&t, "(SELECT line, reason, text FROM "+p.rejected(fmt.Sprintf("(FROM %s LIMIT %d)", p.from, headRows))+" WHERE reason IS NOT NULL)")
-	if err == nil && t.rejects == min(head.Rows, headRows) && t.rejects > 0 {
-		err = unreadFault(path, t.examples())
+	if err != nil {
+		return damaged(path, err)
 	}
-	return err
+	if t.rejects == min(head.Rows, headRows) && t.rejects > 0 {
+		return unreadFault(path, t.examples())
+	}
+	return nil
 }
 
 // headRows is how many rows of a file of columns are tried.

@@ -471,6 +471,9 @@ func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, load
 	if _, err := io.Copy(io.Discard, in); err != nil { // for the hash
 		return fmt.Errorf("read %s: %w", src.name, err)
 	}
+	if err := readParquetAlone(loader.ctx, plan.path, loader.store.threads); err != nil {
+		return err
+	}
 	tally, unknown, missing, err := loadParquet(loader, plan.path, newClock(run.options.Now), run.options.Prices)
 	if err != nil {
 		return err
