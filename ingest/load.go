@@ -480,7 +480,7 @@ func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, load
 	}
 	var unmet string
 	if err := loader.conn.QueryRowContext(loader.ctx, unmetQuery(loader.row.LoadID)).Scan(&unmet); err != nil {
-		return fmt.Errorf("read %s: %w", src.name, err)
+		return storeFault(plan.path, err)
 	}
 	report.NotMeasurable = strings.Fields(unmet)
 	run.fill(report, &tally, src, unknown, missing)

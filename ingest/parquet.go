@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/marcboeker/go-duckdb"
+
 	"switchback/experiment"
 	"switchback/experiment/prices"
 )
@@ -35,7 +37,7 @@ func loadParquet(l *Loader, path string, c clock, book *prices.Book) (fileTally,
 	}
 	tally, missing, err := p.run(path)
 	if err != nil {
-		return tally, nil, nil, fmt.Errorf("load %s: %w", path, err)
+		return tally, nil, nil, storeFault(path, err)
 	}
 	l.row.Rows, l.row.Rejects = tally.rows, tally.rejects
 	return tally, unknown, missing, nil
@@ -65,6 +67,16 @@ func readParquetAlone(ctx context.Context, path string, threads int) error {
 		return damaged(path, err)
 	}
 	return nil
+}
+
+// storeFault is the error of loading a file that can be read to its end: most often the store's fault or the machine's, but
+// a value that no calculation bears is the file's.
+func storeFault(path string, err error) error {
+	var fault *duckdb.Error
+	if errors.As(err, &fault) && slices.Contains([]duckdb.ErrorType{duckdb.ErrorTypeOutOfRange, duckdb.ErrorTypeConversion, duckdb.ErrorTypeDecimal}, fault.Type) {
+		return damaged(path, err)
+	}
+	return fmt.Errorf("load %s: %w", path, err)
 }
 
 // globSafe keeps DuckDB from taking a path for a pattern.
@@ -156,6 +168,10 @@ func asIs(kind columnKind, typ, x string) (value, bad string, ok bool) {
 		return value, fmt.Sprintf("(%[1]s < -1 OR %[1]s > %[2]d)", x, maxTokens), true
 	case (kind == kindText || kind == kindDict) && typ == sqlText:
 		return "nullif(" + x + ", '')", "false", true
+	case (kind == kindMillis || kind == kindMoney) && kind.sqlType() == typ: // damage makes numbers of more digits than the type has
+		digits := strings.Repeat("9", 18-kind.scale()) + "." + strings.Repeat("9", kind.scale())
+		within := fmt.Sprintf("%s BETWEEN -%s AND %s", x, digits, digits)
+		return "CASE WHEN " + within + " THEN " + x + " END", "NOT (" + within + ")", true
 	case kind != kindText && kind != kindDict && kind.sqlType() == typ:
 		return x, "false", true
 	}
@@ -193,7 +209,7 @@ func (p *parquetLoad) reason() string {
 	status, _ := p.value(p.column("status"))
 	raw := p.columns["ts"].ident()
 	return fmt.Sprintf(`CASE WHEN %s IS NULL AND %s IS NOT NULL THEN %s WHEN %s IS NULL THEN %s WHEN %s IS NULL THEN %s
-		WHEN epoch_us(%s) NOT BETWEEN %d AND %d THEN %s WHEN %s IS NULL AND %s IS DISTINCT FROM 'error' THEN %s END`,
+		WHEN (epoch_us(%s) BETWEEN %d AND %d) IS NOT TRUE THEN %s WHEN %s IS NULL AND %s IS DISTINCT FROM 'error' THEN %s END`,
 		ts, raw, quote(reasonBadTime), id, quote(reasonNoID), ts, quote(reasonNoTime),
 		ts, p.clock.earliest, p.clock.latest, quote(reasonTimeRange), model, status, quote(reasonNoModel))
 }
