@@ -66,6 +66,7 @@ const (
 	FileReplaced  = "replaced"  // its earlier rows were dropped in the same transaction
 	FileUnchanged = "unchanged" // loaded before, under this or another name
 	FileEmpty     = "empty"
+	FileReadable  = "readable" // in a dry run: it would have been loaded
 	FileRefused   = "refused"
 	FileFailed    = "failed" // an error ended its load, of which nothing stayed
 )
@@ -390,6 +391,9 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 		return fmt.Errorf("read %s: %w", plan.path, err)
 	}
 	report.Status = plan.status
+	if run.options.DryRun {
+		report.Status = FileReadable
+	}
 	if empty {
 		if plan.status == FileReplaced && !run.options.DryRun {
 			return run.empty(ctx, plan, report)

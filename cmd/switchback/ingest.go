@@ -36,7 +36,7 @@ func (p *process) ingestCommand() command {
 	fs.StringVar(&s.costUnit, "cost-unit", "", "unit of costs in formats whose exports differ: usd or cents, a `word` (default cents, with a warning)")
 	fs.StringVar(&s.prices, "prices", "", "price list for costs that a log does not state, a CSV or JSON `file` (default the embedded one)")
 	s.rejectFlag(fs)
-	fs.BoolVar(&s.dryRun, "dry-run", false, "read and report, load nothing")
+	fs.BoolVar(&s.dryRun, "dry-run", false, "read and report, load and write nothing")
 	s.logFlags(fs)
 	return command{
 		use:   "ingest FILE…",
@@ -67,6 +67,9 @@ func (p *process) ingestCommand() command {
 			book, err := s.priceBook(&c)
 			if err != nil {
 				return err
+			}
+			if s.dryRun {
+				return p.tryLogs(ctx, &s, c, book, args)
 			}
 			return p.inOutput(ctx, "ingest", &s.settings, c, func(ctx context.Context, j *job) error {
 				return j.ingest(ctx, &s, book, args)
@@ -103,39 +106,47 @@ func (s *ingestSettings) priceBook(c *config) (*prices.Book, error) {
 	return book, nil
 }
 
+// loadOptions are the options of a load at a moment.
+func (s *ingestSettings) loadOptions(p *process, book *prices.Book, now time.Time) ingest.LoadOptions {
+	return ingest.LoadOptions{
+		Format: s.format, MaxRejects: s.maxRejects, CostUnit: s.costUnit, Prices: book, Now: now, Stdin: p.stdin, DryRun: s.dryRun,
+	}
+}
+
 func (j *job) ingest(ctx context.Context, s *ingestSettings, book *prices.Book, patterns []string) error {
-	o := ingest.LoadOptions{
-		Format: s.format, MaxRejects: s.maxRejects, CostUnit: s.costUnit, Prices: book,
-		Now: j.record.Started, Stdin: j.p.stdin, DryRun: s.dryRun,
-	}
-	var store *ingest.Store
-	if !s.dryRun {
-		var err error
-		if store, err = openStore(ctx, j.out.database(), j.config.storeOptions()); err != nil {
-			return err
-		}
-	}
-	report, err := j.loadFiles(ctx, store, patterns, o, "")
-	if store != nil {
-		err = errors.Join(err, store.Close())
-	}
-	if len(report.Files) > 0 { // also when one of them is refused
-		text := loadTable(report)
-		if s.dryRun {
-			text += "\n" + loadDetails(report)
-		}
-		if _, writeErr := fmt.Fprintln(j.p.stdout, text); writeErr != nil {
-			err = errors.Join(err, fmt.Errorf("write result: %w", writeErr))
-		}
-	}
+	store, err := openStore(ctx, j.out.database(), j.config.storeOptions())
 	if err != nil {
 		return err
 	}
+	report, err := j.loadFiles(ctx, store, patterns, s.loadOptions(j.p, book, j.record.Started), "")
+	err = errors.Join(err, store.Close())
+	if err := errors.Join(err, j.p.showLoad(report, "")); err != nil {
+		return err
+	}
 	j.outcome = "done: " + j.out.database()
-	if s.dryRun {
-		j.outcome = "done: nothing loaded, as --dry-run asks"
+	return incompleteLoad(report, s)
+}
+
+// tryLogs is ingest without an output folder: it reads the files, says what is in them and writes nothing.
+func (p *process) tryLogs(ctx context.Context, s *ingestSettings, c config, book *prices.Book, patterns []string) error {
+	j := &job{p: p, config: c}
+	j.progress, j.log = p.newProgress(&s.settings)
+	report, err := j.loadFiles(ctx, nil, patterns, s.loadOptions(p, book, p.now().UTC()), "")
+	if err := errors.Join(err, p.showLoad(report, "\n"+loadDetails(report)+"\n\nNothing is loaded or written in a dry run.")); err != nil {
+		return err
 	}
 	return incompleteLoad(report, s)
+}
+
+// showLoad prints what became of the files, also when one of them is refused.
+func (p *process) showLoad(report ingest.LoadReport, details string) error {
+	if len(report.Files) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(p.stdout, loadTable(report)+details); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
 }
 
 // incompleteLoad is the error of a load that is not whole, or nil.

@@ -101,7 +101,11 @@ func (j *job) loadLogs(ctx context.Context, store *ingest.Store, book *prices.Bo
 // loadFiles is LoadFiles as a stage, with its remarks in the log. place is as for inputErrors.
 func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []string, o ingest.LoadOptions, place string) (ingest.LoadReport, error) {
 	var report ingest.LoadReport
-	err := j.stage("load", "rows", func(s *stage) (int64, error) {
+	name := "load"
+	if o.DryRun {
+		name = "read"
+	}
+	err := j.stage(name, "rows", func(s *stage) (int64, error) {
 		o.Progress = func(p ingest.Progress) { s.setPart(p.Rows, p.Bytes, p.TotalBytes) }
 		var err error
 		report, err = ingest.LoadFiles(ctx, store, patterns, o)
