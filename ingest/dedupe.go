@@ -43,6 +43,12 @@ type duplicates struct {
 	conflicting int64 // of removed: rows that differ from the row that is kept
 }
 
+func (d *duplicates) add(o duplicates) {
+	d.removed += o.removed
+	d.ours += o.ours
+	d.conflicting += o.conflicting
+}
+
 // dedupe deletes all but one of the rows with one key, looking at the span of time that a load covers. The
 // most complete row stays, else the later one.
 func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string) (duplicates, error) {
@@ -59,27 +65,37 @@ func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string) (duplicate
 	if twice == 0 {
 		return d, nil
 	}
-	_, err = conn.ExecContext(ctx, `CREATE OR REPLACE TEMP TABLE ranked AS SELECT id, load_id, request_id, content, complete,
-		row_number() OVER best AS place, first_value(content) OVER best AS best_content
+	_, err = conn.ExecContext(ctx, `CREATE OR REPLACE TEMP TABLE ranked AS SELECT id, load_id, request_id,
+		row_number() OVER best AS place, content <> first_value(content) OVER best AS differs
 		FROM (SELECT rowid AS id, *, `+completeness()+" AS complete, "+contents()+` AS content FROM requests
 			WHERE `+span+" AND hash("+dedupeKey+`) IN (SELECT h FROM temp.twice))
 		WINDOW best AS (PARTITION BY `+dedupeKey+" ORDER BY complete DESC, CAST(load_id AS BIGINT) DESC, id DESC)")
 	if err != nil {
 		return d, fmt.Errorf("compare duplicates: %w", err)
 	}
-	err = conn.QueryRowContext(ctx, `SELECT count(*) FILTER (place > 1), count(*) FILTER (place > 1 AND load_id = ?), count(*) FILTER (content <> best_content)
+	return dropRanked(ctx, conn, loadID, span)
+}
+
+// dropRanked deletes the rows that have another place than the first in the table ranked, with what belongs to them, and
+// counts them.
+func dropRanked(ctx context.Context, conn *sql.Conn, loadID, span string) (duplicates, error) {
+	var d duplicates
+	err := conn.QueryRowContext(ctx, `SELECT count(*) FILTER (place > 1), count(*) FILTER (place > 1 AND load_id = ?), count(*) FILTER (differs)
 		FROM temp.ranked`, loadID).Scan(&d.removed, &d.ours, &d.conflicting)
 	if err != nil {
 		return d, fmt.Errorf("compare duplicates: %w", err)
 	}
+	const lost = "(SELECT (load_id, request_id) FROM temp.ranked WHERE place > 1)"
 	for _, statement := range []string{
 		"DELETE FROM requests WHERE rowid IN (SELECT id FROM temp.ranked WHERE place > 1)",
 		// Attempts go with the last row of their request in the load.
-		`DELETE FROM attempts WHERE (load_id, request_id) IN (SELECT (load_id, request_id) FROM temp.ranked WHERE place > 1)
+		"DELETE FROM attempts WHERE (load_id, request_id) IN " + lost + `
 			AND (load_id, request_id) NOT IN (SELECT (load_id, request_id) FROM requests WHERE ` + span + `)`,
 		// Of those of a record that stood more than once in its load, each counts once.
 		`DELETE FROM attempts WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, row_number() OVER (PARTITION BY load_id, request_id, attempt ORDER BY rowid DESC) AS place
-			FROM attempts WHERE (load_id, request_id) IN (SELECT (load_id, request_id) FROM temp.ranked WHERE place > 1)) WHERE place > 1)`,
+			FROM attempts WHERE (load_id, request_id) IN ` + lost + `) WHERE place > 1)`,
+		"DELETE FROM joined WHERE (load_id, request_id) IN " + lost + `
+			AND (load_id, request_id, request_ts) NOT IN (SELECT (load_id, request_id, ts) FROM requests WHERE ` + span + `)`,
 		`UPDATE loads SET duplicates = duplicates + lost.n FROM (SELECT load_id, count(*) AS n FROM temp.ranked WHERE place > 1 GROUP BY load_id) lost
 			WHERE loads.load_id = lost.load_id`,
 	} {
@@ -93,28 +109,37 @@ func dedupe(ctx context.Context, conn *sql.Conn, loadID, span string) (duplicate
 // staleHash marks a load whose file is to be read again when it is seen next.
 const staleHash = "stale"
 
-// rememberReplaced keeps the keys of the rows that a load replaces.
+// rememberReplaced keeps the keys of the rows that a load replaces, and of the records that they were put together from.
 func (l *Loader) rememberReplaced() error {
 	if l.info.Format == SourceDrive {
 		return nil // no other file holds rows of a drive
 	}
-	_, err := l.conn.ExecContext(l.ctx, "CREATE OR REPLACE TEMP TABLE replaced AS SELECT DISTINCT hash("+dedupeKey+") AS h, ts FROM requests "+
-		"WHERE load_id IN (SELECT load_id FROM loads WHERE file = ?)", l.info.File)
-	if err != nil {
-		return fmt.Errorf("replace earlier rows: %w", err)
+	const ours = "WHERE load_id IN (SELECT load_id FROM loads WHERE file = ?)"
+	for _, table := range []string{
+		"replaced AS SELECT DISTINCT hash(" + dedupeKey + ") AS h, hash(" + recordColumns + ") AS record, ts FROM requests ",
+		"replaced_parts AS SELECT DISTINCT hash(" + recordColumns + ") AS record, ts FROM joined ",
+	} {
+		if _, err := l.conn.ExecContext(l.ctx, "CREATE OR REPLACE TEMP TABLE "+table+ours, l.info.File); err != nil {
+			return fmt.Errorf("replace earlier rows: %w", err)
+		}
 	}
 	return nil
 }
 
-// reviveDuplicates makes sure that no row is lost with a file that changed: a row that the file no longer has may
-// have been dropped from another file as its duplicate. Such files are read again.
+// reviveDuplicates makes sure that no row is lost with a file that changed: a row that the file no longer has, or a part of
+// one, may have been dropped from another file as its duplicate. Such files are read again.
 func (l *Loader) reviveDuplicates() error {
 	if !l.info.Replace || l.info.Format == SourceDrive {
 		return nil
 	}
+	const (
+		between = " WHERE ts >= (SELECT min(ts) FROM temp.%[1]s) AND ts <= (SELECT max(ts) FROM temp.%[1]s)"
+		parts   = "record NOT IN (SELECT hash(" + recordColumns + ") FROM joined)"
+	)
 	var gone int64
-	err := l.conn.QueryRowContext(l.ctx, "SELECT count(*) FROM temp.replaced WHERE h NOT IN (SELECT hash("+dedupeKey+
-		") FROM requests WHERE ts >= (SELECT min(ts) FROM temp.replaced) AND ts <= (SELECT max(ts) FROM temp.replaced))").Scan(&gone)
+	err := l.conn.QueryRowContext(l.ctx, "SELECT (SELECT count(*) FROM temp.replaced WHERE h NOT IN (SELECT hash("+dedupeKey+") FROM requests"+
+		fmt.Sprintf(between, "replaced")+") AND "+parts+") + (SELECT count(*) FROM temp.replaced_parts WHERE "+parts+
+		" AND record NOT IN (SELECT hash("+recordColumns+") FROM requests"+fmt.Sprintf(between, "replaced_parts")+"))").Scan(&gone)
 	if err == nil && gone > 0 {
 		_, err = l.conn.ExecContext(l.ctx, "UPDATE loads SET hash = ? WHERE duplicates > 0 AND file <> ?", staleHash, l.info.File)
 	}

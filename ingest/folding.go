@@ -16,6 +16,21 @@ type mappedRow struct {
 	line     int64
 	text     []byte
 	link     link
+	records  []recordKey // of the attempts that were joined, nil when there is one
+}
+
+// recordKey names a record of a log: by its id and its start, since an id alone is reused by some gateways.
+type recordKey struct {
+	rowID string
+	ts    experiment.Instant
+}
+
+// parts are the records that a row is made of.
+func (r *mappedRow) parts() []recordKey {
+	if r.records != nil {
+		return r.records
+	}
+	return []recordKey{{r.SourceRowID, r.TS}}
 }
 
 // link says how a row is tied to others of its request.
@@ -113,6 +128,10 @@ func (c *chains) step(row *mappedRow) {
 		return
 	}
 	before, ok := c.open[row.link.key]
+	if ok && slices.Contains(before.parts(), recordKey{row.SourceRowID, row.TS}) {
+		c.emit(row) // the log has it twice: no other attempt
+		return
+	}
 	continues := ok && follows(before, row)
 	c.unsorted = c.unsorted || row.TS < c.joinedTo && !continues
 	c.joinedTo = max(c.joinedTo, row.TS)
@@ -175,6 +194,7 @@ func joined(before, row *mappedRow) mappedRow {
 		r.Retries = experiment.Some(max(r.Attempts.Value-1, 0))
 	}
 	r.Quality |= before.Quality
+	r.records = append(slices.Clone(before.parts()), row.parts()...)
 	r.attempts = slices.Clone(before.attempts)
 	for _, a := range row.attempts {
 		a.N += int32(len(before.attempts))

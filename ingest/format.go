@@ -35,6 +35,8 @@ type format struct {
 	// appends tells that records are independent of each other, so that only what is new of a grown file needs
 	// to be read.
 	appends bool
+	// folds tells that a request may be put together from several records.
+	folds bool
 	// caveat is what a reader of every file of the format should know, "" for none.
 	caveat string
 	// sessionIsTrace tells that a session id that looks like a UUID and stands once was made up by the gateway.

@@ -327,7 +327,7 @@ func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
 		plan.status = FileReplaced // nothing of it is there, and why not is told again
 	case plan.hash == before.hash:
 		plan.status = FileUnchanged
-	case old.sum == before.hash && old.lineEnd && before.rejects == 0 && appends(before.format):
+	case old.sum == before.hash && old.lineEnd && before.rejects == 0 && formatNamed(before.format).appends:
 		plan.status, plan.from = FileGrown, before.bytes
 	default:
 		plan.status = FileReplaced
@@ -335,24 +335,15 @@ func (run *fileLoads) plan(ctx context.Context, path string) (filePlan, error) {
 	return plan, nil
 }
 
-// appends tells whether a grown file of a format can be read from where it ended. Files of columns have the
-// canonical format's name too, but they never grow: their footer moves.
-func appends(name string) bool {
+// formatNamed is the first format of a name. Files of columns have the canonical format's name too, but they never grow:
+// their footer moves.
+func formatNamed(name string) format {
 	for _, f := range formats() {
 		if f.name == name {
-			return f.appends
+			return f
 		}
 	}
-	return false
-}
-
-func sessionIsTrace(name string) bool {
-	for _, f := range formats() {
-		if f.name == name {
-			return f.sessionIsTrace
-		}
-	}
-	return false
+	return format{}
 }
 
 func openFailure(path string, err error) error {
@@ -405,7 +396,7 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 	report.Format = f.name
 	if run.options.DryRun && !f.parquet {
 		discard := func(*experiment.Batch) error { return nil }
-		return run.parse(f, whole, src, plan, report, discard, func(rejected) error { return nil })
+		return run.parse(f, whole, src, plan, report, discard, func(rejected) error { return nil }, nil)
 	}
 	store := run.store
 	if run.options.DryRun {
@@ -424,7 +415,7 @@ func (run *fileLoads) read(ctx context.Context, plan filePlan, report *FileRepor
 	if f.parquet {
 		err = run.readParquet(whole, src, plan, loader, report)
 	} else {
-		err = run.parse(f, whole, src, plan, report, loader.Write, loader.reject)
+		err = run.parse(f, whole, src, plan, report, loader.Write, loader.reject, loader.join)
 	}
 	if err != nil || run.options.DryRun {
 		return err
@@ -460,7 +451,8 @@ func (run *fileLoads) commit(ctx context.Context, plan filePlan, loader *Loader,
 	loader.row.Skipped = report.Skipped
 	loader.notes = slices.Clone(report.Warnings)
 	loader.span(report.From, report.To)
-	loader.sessionIsTrace = sessionIsTrace(report.Format)
+	f := formatNamed(report.Format)
+	loader.sessionIsTrace, loader.folds = f.sessionIsTrace, f.folds
 	_, err := loader.Commit()
 	report.Duplicates, report.Conflicts, report.Late = loader.found.removed, loader.found.conflicting, loader.late
 	report.Warnings = append(report.Warnings, loader.remarks()...)
@@ -494,11 +486,11 @@ func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, load
 
 // parse reads a file with its format's reader and fills the report.
 func (run *fileLoads) parse(f format, in io.Reader, src *source, plan filePlan, report *FileReport,
-	write func(*experiment.Batch) error, reject func(rejected) error,
+	write func(*experiment.Batch) error, reject func(rejected) error, join func([]joinedRecord) error,
 ) error {
 	sink := newRowSink(plan.path, newClock(run.options.Now), run.withProgress(src, write), reject)
 	sink.costUnit, sink.prices.book = run.options.CostUnit, run.options.Prices
-	sink.byTime = plan.byTime
+	sink.byTime, sink.keepJoined = plan.byTime, join
 	if run.store != nil && run.store.path != InMemory {
 		sink.folder = filepath.Dir(run.store.path) // where there is room for the rows
 	}

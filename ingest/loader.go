@@ -59,6 +59,8 @@ type Loader struct {
 	late     int64  // rows of days before the newest one that was loaded already
 	lateDays string // their days
 
+	folds          bool // a request may be put together from several records
+	chained        bool // one was
 	sessionIsTrace bool // a session id that looks like a UUID and stands once was made up
 
 	requests *recordBuilder[experiment.Request]
@@ -66,6 +68,7 @@ type Loader struct {
 	sending  *insertion     // INSERT that is reading requests, nil between two
 	attempts *sideTable[experiment.Attempt]
 	rejects  *sideTable[rejected]
+	joined   *sideTable[joinedRecord]
 }
 
 // NewLoader begins a load. It must end with Commit or Abort; a second one waits for that.
@@ -94,6 +97,7 @@ func (s *Store) newLoader(ctx context.Context, info LoadInfo) (*Loader, error) {
 	l.requests = newRecordBuilder(l.alloc, loadedRequestColumns(l.row.LoadID, info.Format != SourceDrive))
 	l.attempts = newSideTable("attempts", l.alloc, loadedAttemptColumns(l.row.LoadID))
 	l.rejects = newSideTable("rejects", l.alloc, rejectColumns(l.row.LoadID))
+	l.joined = newSideTable("joined", l.alloc, joinedColumns(l.row.LoadID))
 	return l, nil
 }
 
@@ -125,7 +129,7 @@ func (l *Loader) begin() error {
 
 // dropLoads deletes everything that came with the loads that a condition on `loads` selects.
 func dropLoads(ctx context.Context, conn *sql.Conn, condition string, args ...any) error {
-	for _, table := range []string{"requests", "attempts", "rejects", "loads"} {
+	for _, table := range []string{"requests", "attempts", "joined", "rejects", "loads"} {
 		statement := fmt.Sprintf("DELETE FROM %s WHERE load_id IN (SELECT load_id FROM loads WHERE %s)", table, condition)
 		if _, err := conn.ExecContext(ctx, statement, args...); err != nil {
 			return fmt.Errorf("replace earlier rows in %s: %w", table, err)
@@ -182,10 +186,19 @@ func (l *Loader) reject(r rejected) error {
 	return l.spill()
 }
 
+// join keeps records that one request was put together from.
+func (l *Loader) join(records []joinedRecord) error {
+	l.chained = true
+	if err := l.joined.append(records); err != nil {
+		return err
+	}
+	return l.spill()
+}
+
 // spill ends the running INSERT to write the side tables when they have grown: a connection runs one statement
 // at a time.
 func (l *Loader) spill() error {
-	if l.attempts.rows+l.rejects.rows < sideRows {
+	if l.attempts.rows+l.joined.rows+l.rejects.rows < sideRows {
 		return nil
 	}
 	return l.flush()
@@ -202,6 +215,9 @@ func (l *Loader) flush() error {
 		return err
 	}
 	if err := l.attempts.insert(l.ctx, l.conn); err != nil {
+		return err
+	}
+	if err := l.joined.insert(l.ctx, l.conn); err != nil {
 		return err
 	}
 	return l.rejects.insert(l.ctx, l.conn)
@@ -307,23 +323,40 @@ func (l *Loader) remarks() []string {
 // span tells the arrivals of the first and last row and asks to look for duplicates among them.
 func (l *Loader) span(from, to time.Time) { l.from, l.to = from, to }
 
+// dropDuplicates leaves one row of every record, and of every request that several records tell of.
 func (l *Loader) dropDuplicates() error {
 	if l.from.IsZero() {
 		return nil
 	}
-	// Rows of one key may differ inside their millisecond.
-	span := fmt.Sprintf("ts BETWEEN %s AND %s", timestamp(l.from.Add(-time.Millisecond)), timestamp(l.to.Add(time.Millisecond)))
+	err := l.dropSameKeys()
+	if err == nil && l.folds && (l.chained || !l.alone) {
+		err = l.dropPieces()
+	}
+	l.row.Duplicates = l.found.ours
+	return err
+}
+
+func (l *Loader) dropSameKeys() error {
+	span := l.within(time.Millisecond) // rows of one key may differ inside their millisecond
 	if l.keys.tellApart(l.row.Rows) {
 		if others, err := l.othersIn(span); err != nil || !others {
 			return err
 		}
 	}
 	found, err := dedupe(l.ctx, l.conn, l.row.LoadID, span)
-	if err != nil {
-		return err
-	}
-	l.row.Duplicates, l.found = found.ours, found
-	return nil
+	l.found.add(found)
+	return err
+}
+
+func (l *Loader) dropPieces() error {
+	found, err := dropPieces(l.ctx, l.conn, l.row.LoadID, l.info.Format, l.within(chainReach))
+	l.found.add(found)
+	return err
+}
+
+// within is the SQL of the arrivals of the load's rows, and of those that are no farther from them.
+func (l *Loader) within(reach time.Duration) string {
+	return fmt.Sprintf("ts BETWEEN %s AND %s", timestamp(l.from.Add(-reach)), timestamp(l.to.Add(reach)))
 }
 
 // othersIn tells whether other loads have rows in a span.
@@ -379,6 +412,7 @@ func (l *Loader) close() error {
 	}
 	l.requests.release()
 	l.attempts.release()
+	l.joined.release()
 	l.rejects.release()
 	l.alloc.close()
 	err := l.leave()

@@ -79,7 +79,7 @@ func (m mapping) asFormat() format {
 		recognise = m.recognisesCSV
 	}
 	return format{
-		name: m.name, recognises: recognise, appends: m.noFolding(), sessionIsTrace: m.sessionIsTrace, caveat: m.caveat, costInCents: m.costInCents, mostExported: m.mostExported,
+		name: m.name, recognises: recognise, appends: m.noFolding(), folds: !m.noFolding(), sessionIsTrace: m.sessionIsTrace, caveat: m.caveat, costInCents: m.costInCents, mostExported: m.mostExported,
 		read: func(in io.Reader, from int64, sink *rowSink) ([]string, error) { return m.read(in, from, sink) },
 	}
 }
@@ -513,5 +513,12 @@ func (c *mappedRows) emit(row *mappedRow) {
 	r := c.sink.row()
 	*r = row.Request
 	c.sink.tries = append(c.sink.tries[:0], row.attempts...)
-	c.sink.keep(row.line, row.text)
+	if !c.sink.keep(row.line, row.text) || len(row.records) == 0 {
+		return
+	}
+	joined := make([]joinedRecord, len(row.records))
+	for i, key := range row.records {
+		joined[i] = joinedRecord{key, row.Source, row.RequestID, row.TS}
+	}
+	c.sink.join(joined)
 }

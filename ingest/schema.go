@@ -82,6 +82,7 @@ func rowTables() []sqlTable {
 			{"rows", sqlBigint}, {"rejects", sqlBigint}, {"skipped", sqlBigint}, {"duplicates", sqlBigint},
 			{"conflicts", sqlBigint}, {"notes", sqlText}, {"loaded_at", sqlTime},
 		}},
+		{"joined", "one row per record of a log that was put together with others to one request", sqlColumns(joinedColumns(""))},
 		{"rejects", "lines that could not be read", []sqlColumn{
 			{"file", sqlText}, {"line", sqlBigint}, {"reason", sqlText}, {"text", sqlText}, {"load_id", sqlText},
 		}},

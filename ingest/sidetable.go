@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"switchback/experiment"
 )
 
 // sideRows is the number of rows that the side tables of a load keep in memory, about 64 MiB. It is no multiple of a record: DuckDB
@@ -85,6 +87,25 @@ func rejectColumns(loadID string) []column[rejected] {
 		textColumn("reason", kindDict, func(r *rejected) *string { return &r.reason }),
 		textColumn("text", kindText, func(r *rejected) *string { return &r.text }),
 		sameColumn[rejected]("load_id", loadID),
+	}
+}
+
+// joinedRecord is a record of a log that was put together with others to one request.
+type joinedRecord struct {
+	recordKey
+	source string
+	id     string             // of the request
+	starts experiment.Instant // the request
+}
+
+func joinedColumns(loadID string) []column[joinedRecord] {
+	return []column[joinedRecord]{
+		textColumn("source", kindDict, func(r *joinedRecord) *string { return &r.source }),
+		textColumn("source_row_id", kindText, func(r *joinedRecord) *string { return &r.rowID }),
+		plainColumn("ts", kindTime, func(r *joinedRecord) *experiment.Instant { return &r.ts }),
+		textColumn("request_id", kindText, func(r *joinedRecord) *string { return &r.id }),
+		plainColumn("request_ts", kindTime, func(r *joinedRecord) *experiment.Instant { return &r.starts }),
+		sameColumn[joinedRecord]("load_id", loadID),
 	}
 }
 

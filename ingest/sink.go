@@ -57,13 +57,14 @@ type rowSink struct {
 	prices     priceMemo
 	write      func(*experiment.Batch) error // may keep neither the rows nor their texts
 	keepReject func(rejected) error
-	byTime     bool   // sort all rows by time before attempts are joined
-	folder     string // for a file to sort in; "" is the system's
+	keepJoined func([]joinedRecord) error // nil: nobody asks
+	byTime     bool                       // sort all rows by time before attempts are joined
+	folder     string                     // for a file to sort in; "" is the system's
 
 	batch experiment.Batch
 	tries []experiment.Attempt // of the last row, as the log lists them
 	tally fileTally
-	err   error // of write or keepReject; ends the reading
+	err   error // of write, keepReject or keepJoined; ends the reading
 
 	unread []byte // the value of the next reject; nil: its whole line
 
@@ -202,13 +203,13 @@ func (s *rowSink) drop() {
 	s.tries = s.tries[:0]
 }
 
-// keep finishes the last row, or rejects it when something required is missing.
-func (s *rowSink) keep(line int64, text []byte) {
+// keep finishes the last row, or rejects it when something required is missing, and tells which.
+func (s *rowSink) keep(line int64, text []byte) (kept bool) {
 	r := &s.batch.Requests[len(s.batch.Requests)-1]
 	if reason := s.missing(r); reason != "" {
 		s.drop()
 		s.reject(line, reason, text)
-		return
+		return false
 	}
 	checkRow(r)
 	s.price(r)
@@ -216,6 +217,14 @@ func (s *rowSink) keep(line int64, text []byte) {
 	s.keepAttempts(r)
 	if len(s.batch.Requests) >= sinkRows && !s.parser {
 		s.flush()
+	}
+	return true
+}
+
+// join keeps which records the last row was put together from.
+func (s *rowSink) join(records []joinedRecord) {
+	if s.err == nil && s.keepJoined != nil {
+		s.err = s.keepJoined(records)
 	}
 }
 

@@ -149,11 +149,14 @@ func quantityNamed(name string) string {
 	panic("no quantity " + name)
 }
 
-// ensureViews makes the views, and the tables that they read, anew where the file does not hold these ones.
+// ensureViews makes the views anew, and the tables that an earlier program did not know, where the file does not hold these ones.
 func ensureViews(ctx context.Context, db *sql.DB) error {
 	var all strings.Builder
 	for _, v := range views() {
 		fmt.Fprintln(&all, v.name, v.about, v.query)
+	}
+	for _, t := range tables() {
+		fmt.Fprintln(&all, t.name)
 	}
 	sum := sha256.Sum256([]byte(all.String()))
 	version := hex.EncodeToString(sum[:])
@@ -165,8 +168,8 @@ func ensureViews(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()                           //nolint:errcheck // after Commit it does nothing
-	if err := createTables(ctx, tx); err != nil { // those that an earlier program did not make
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	if err := createTables(ctx, tx); err != nil {
 		return err
 	}
 	for _, v := range slices.Backward(views()) { // each reads those behind it
