@@ -32,7 +32,7 @@ func TestFailuresAreToldOfAllRequestsOrOfNone(t *testing.T) {
 		logs[c.file] = filepath.Join(formatSamples, c.file)
 	}
 	for name, path := range logs {
-		s := openTemp(t)
+		s := openInMemory(t)
 		f := mustLoad(t, s, path).Files[0]
 		for column, metric := range map[string]string{"n_429": "hit_429", "n_retries": "needed_retry", "failed_ms": "failed_ms"} {
 			const served = " FROM requests WHERE status IS DISTINCT FROM 'ok_gateway_cache'"
@@ -73,7 +73,8 @@ func TestWhatALogSaysOfAttempts(t *testing.T) {
 		{"no trace", with(litellm, "TRACE", "null"), "- - - - 1000"},
 		{"lists that grow", newAPI, "2 - 1 - 3000"},
 	} {
-		s, _ := loadText(t, "log.jsonl", c.log+"\n")
+		s := openInMemory(t)
+		mustLoad(t, s, writeFile(t, filepath.Join(t.TempDir(), "log.jsonl"), []byte(c.log+"\n")))
 		got := scalar(t, s, "SELECT string_agg(concat_ws(' ', "+strings.Join([]string{text("attempts"), text("n_429"), text("n_retries"), text("failed_ms"), text("total_ms")}, ", ")+"), '; ') FROM requests")
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)

@@ -83,7 +83,18 @@ func attemptsOf(requests []experiment.Request) []experiment.Attempt {
 
 func openTemp(tb testing.TB) *Store {
 	tb.Helper()
-	s, err := Open(context.Background(), filepath.Join(tb.TempDir(), "test.duckdb"), DefaultOptions())
+	return openFor(tb, filepath.Join(tb.TempDir(), "test.duckdb"))
+}
+
+// openInMemory returns a store that takes less time to open.
+func openInMemory(tb testing.TB) *Store {
+	tb.Helper()
+	return openFor(tb, InMemory)
+}
+
+func openFor(tb testing.TB, path string) *Store {
+	tb.Helper()
+	s, err := Open(context.Background(), path, DefaultOptions())
 	if err != nil {
 		tb.Fatal(err)
 	}
