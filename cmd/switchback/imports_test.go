@@ -35,7 +35,7 @@ type listed struct {
 }
 
 func TestImportDirections(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "switchback/...").Output()
+	out, err := exec.Command("go", "list", "-pgo=off", "-json=ImportPath,Imports,TestImports,XTestImports", "switchback/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
