@@ -60,12 +60,12 @@ func TestPitfalls(t *testing.T) {
 			"SELECT string_agg(coalesce(right(session_id, 1), 'none'), ' ' ORDER BY ts) FROM requests", "none b b",
 		},
 		{
-			"error 429 inside a 200 answer", "BerriAI/litellm#9035, #8448", "a.jsonl",
+			"error 429 inside a 200 answer", "BerriAI/litellm#9035, #8448; immersive-translate/immersive-translate#2725", "a.jsonl",
 			`{"http_status":200,"id":"g","created":1793696398,"error":{"code":429},"openrouter_metadata":{"requested":"m","attempts":[{"provider":"A","status":429},{"provider":"B","status":429}]}}`,
 			"SELECT concat_ws(' ', status, attempts, n_429, n_retries, coalesce(provider, 'none')) FROM requests", "error 2 2 1 none",
 		},
 		{
-			"input tokens without the cached ones", "open-telemetry/semantic-conventions#3163; traceloop/openllmetry#4449", "a.json",
+			"input tokens without the cached ones", "open-telemetry/semantic-conventions#3163; traceloop/openllmetry#4449; pydantic/logfire#1812", "a.json",
 			fmt.Sprintf(span, "1", "chat", 20) + "\n" + fmt.Sprintf(span, "2", "chat", 200) + "\n" + fmt.Sprintf(span, "3", "execute_tool", 0),
 			"SELECT string_agg(concat_ws(' ', input_tokens, cached_tokens, quality), ', ' ORDER BY request_id) || ' ' || min(total_ms) || ' ' || (SELECT skipped FROM loads) FROM requests",
 			fmt.Sprintf("120 100 %d, 200 100 0 6140.000 1", experiment.QualityTokensAdjusted),

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"regexp"
 	"testing"
 
 	"switchback/experiment"
@@ -36,20 +37,49 @@ func TestUsageBodies(t *testing.T) {
 		if !right {
 			t.Errorf("line %d: %s\ngives input %v, cached %v, written %v, output %v, reasoning %v", lines.line, text, r.InputTokens, r.CachedTokens, r.CacheWriteTokens, r.OutputTokens, r.ReasoningTokens)
 		}
+		for kind, got := range tokenKinds(&r) {
+			if named := names(usage, namesOfKinds[kind]); named != got.Known {
+				t.Errorf("line %d: %s\n%s: known: %v, said by the body: %v", lines.line, text, kind, got.Known, named)
+			}
+		}
 	}
 	if n != 1577 {
 		t.Errorf("%d bodies, want 1577", n)
 	}
 }
 
-func agrees(answer node, r *request) bool {
-	for key, got := range map[string]experiment.Opt[int64]{
+func tokenKinds(r *request) map[string]experiment.Opt[int64] {
+	return map[string]experiment.Opt[int64]{
 		"input_tokens": r.InputTokens, "cache_read_tokens": r.CachedTokens, "cache_write_tokens": r.CacheWriteTokens,
 		"output_tokens": r.OutputTokens, "output_reasoning_tokens": r.ReasoningTokens,
-	} {
-		if want, ok := answer.get(key).whole(); ok && want != got.Value {
+	}
+}
+
+func agrees(answer node, r *request) bool {
+	for kind, got := range tokenKinds(r) {
+		if want, ok := answer.get(kind).whole(); ok && (want != got.Value || !got.Known) {
 			return false
 		}
 	}
 	return true
+}
+
+// namesOfKinds are the keys of all the providers whose numbers are of one kind. The answers of the data set leave zeros out,
+// so that whether a count is 0 or unknown follows from the bodies alone.
+var namesOfKinds = map[string]*regexp.Regexp{
+	"input_tokens":            regexp.MustCompile(`^(prompt_tokens|input_tokens|inputTokens|promptTokenCount)$`),
+	"cache_read_tokens":       regexp.MustCompile(`^(cached_tokens|num_cached_tokens|cache_read_input_tokens|cacheReadInputTokens|cachedContentTokenCount|prompt_cache_hit_tokens)$`),
+	"cache_write_tokens":      regexp.MustCompile(`^(cache_creation_input_tokens|cache_write_tokens|cacheWriteInputTokens)$`),
+	"output_tokens":           regexp.MustCompile(`^(completion_tokens|output_tokens|outputTokens|candidatesTokenCount|thoughtsTokenCount)$`), // Gemini counts thoughts beside
+	"output_reasoning_tokens": regexp.MustCompile(`^(reasoning_tokens|thinking_tokens|thoughtsTokenCount)$`),
+}
+
+// names tells whether a number stands under one of some keys, however deep.
+func names(v node, keys *regexp.Regexp) bool {
+	for _, m := range v.members {
+		if _, number := m.value.whole(); number && keys.MatchString(m.key) || names(m.value, keys) {
+			return true
+		}
+	}
+	return false
 }
