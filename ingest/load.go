@@ -26,6 +26,10 @@ type LoadOptions struct {
 	Prices     *prices.Book   // fills costs that a log does not state, and checks the others; nil: neither
 	CostUnit   string         // of formats whose exports differ in it: CostUnitUSD, CostUnitCents; "" is cents
 	DryRun     bool           // read and report, load nothing
+
+	// ReadParquet reads a Parquet file to its end before it is loaded, as the function ReadParquet does, which nil stands for.
+	// Some damage ends the process that meets it: a program can have another one do it.
+	ReadParquet func(ctx context.Context, path string) (damage string, err error)
 }
 
 // Units of LoadOptions.CostUnit.
@@ -467,7 +471,7 @@ func (run *fileLoads) readParquet(in io.Reader, src *source, plan filePlan, load
 	if _, err := io.Copy(io.Discard, in); err != nil { // for the hash
 		return fmt.Errorf("read %s: %w", src.name, err)
 	}
-	if err := readParquetAlone(loader.ctx, plan.path, loader.store.threads); err != nil {
+	if err := run.options.tryParquet(loader.ctx, plan.path); err != nil {
 		return err
 	}
 	tally, unknown, missing, err := loadParquet(loader, plan.path, newClock(run.options.Now), run.options.Prices)

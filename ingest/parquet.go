@@ -48,25 +48,40 @@ func parquetRows(path string) string {
 	return "read_parquet(" + quote(globSafe(path)) + ", file_row_number = true)"
 }
 
-// readParquetAlone reads a file to its end in a database of its own. DuckDB shuts a database for good when its reader meets
-// some kinds of damage, and elsewhere does not tell a fault of the file from one of the store.
-func readParquetAlone(ctx context.Context, path string, threads int) error {
-	o := DefaultOptions()
-	o.Threads = threads
-	alone, err := Open(ctx, InMemory, o)
+// tryParquet reads a file to its end before it is loaded.
+func (o LoadOptions) tryParquet(ctx context.Context, path string) error {
+	read := o.ReadParquet
+	if read == nil {
+		read = ReadParquet
+	}
+	damage, err := read(ctx, path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("load %s: %w", path, err)
+	case damage != "":
+		return damaged(path, errors.New(damage))
+	}
+	return nil
+}
+
+// ReadParquet reads a Parquet file to its end and returns what is wrong with it, "" when it is whole. It does so in a database
+// of its own: DuckDB shuts a database for good when its reader meets some kinds of damage, and elsewhere does not tell a fault
+// of the file from one of the store.
+func ReadParquet(ctx context.Context, path string) (damage string, err error) {
+	alone, err := Open(ctx, InMemory, DefaultOptions())
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer alone.Close() //nolint:errcheck // it holds nothing
 	var rows int64
 	err = alone.db.QueryRowContext(ctx, "SELECT count(hash(row)) FROM "+parquetRows(path)+" AS row").Scan(&rows)
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("load %s: %w", path, ctx.Err())
+		return "", ctx.Err()
 	case err != nil:
-		return damaged(path, err)
+		return plainMessage(err.Error()), nil
 	}
-	return nil
+	return "", nil
 }
 
 // storeFault is the error of loading a file that can be read to its end: most often the store's fault or the machine's, but

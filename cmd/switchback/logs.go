@@ -106,6 +106,7 @@ func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []str
 		name = "read"
 	}
 	err := j.stage(name, "rows", func(s *stage) (int64, error) {
+		o.ReadParquet = j.p.readParquet
 		o.Progress = func(p ingest.Progress) { s.setPart(p.Rows, p.Bytes, p.TotalBytes) }
 		var err error
 		report, err = ingest.LoadFiles(ctx, store, patterns, o)

@@ -19,7 +19,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ(), time.Now))
+	p := &process{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), now: time.Now}
+	p.self, _ = os.Executable() // without it all is done in this process
+	os.Exit(p.execute(ctx))
 }
 
 // process is what surrounds a command: its streams, environment and clock. Nothing below this package reads them.
@@ -30,9 +32,10 @@ type process struct {
 	stderr  io.Writer
 	environ []string // as os.Environ gives it
 	now     func() time.Time
+	self    string // file of this program, "" when it is not to be started
 }
 
-// run executes one command line and returns its exit code.
+// run executes one command line in this process alone and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string, now func() time.Time) int {
 	p := &process{args: args, stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, now: now}
 	return p.execute(ctx)

@@ -107,6 +107,7 @@ func (p *process) root(started *bool) *cobra.Command {
 	for _, c := range p.commands() {
 		root.AddCommand(p.cobra(c, started))
 	}
+	root.AddCommand(p.readerCommand())
 	return root
 }
 
@@ -152,7 +153,9 @@ func knownCommand(root *cobra.Command, args []string) error {
 	}
 	var names []string
 	for _, c := range root.Commands() {
-		names = append(names, c.Name())
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
 	}
 	return usageError(didYouMean(args[0], names), "unknown command %q", args[0])
 }
