@@ -47,8 +47,9 @@ func TestDiskFull(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run=^TestDiskFull$")
 	child.Env = append(os.Environ(), fullEnv+"="+dir)
 	out, err := child.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "failed: ") {
-		t.Fatalf("the process on a full disk: %v\n%s", err, out)
+	told := fmt.Sprintf("failed: load %s: insert into requests: ", filepath.Join(dir, "log.jsonl"))
+	if err != nil || !strings.Contains(string(out), told) || !strings.Contains(strings.ToLower(string(out)), syscall.EFBIG.Error()) {
+		t.Fatalf("the process on a full disk: %v\n%s\nwant %s… and the cause", err, out, told)
 	}
 	t.Logf("%s", strings.TrimSpace(string(out)))
 	s, err := Open(ctx, filepath.Join(dir, "full.duckdb"), DefaultOptions())

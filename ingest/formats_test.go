@@ -142,6 +142,11 @@ func TestFormatsAgainstTheRightAnswers(t *testing.T) {
 				t.Errorf("report: %+v", f)
 			}
 			got := rowsOf(t, s)
+			for name, row := range got {
+				if _, ok := right[name]; !ok {
+					t.Errorf("%s: a row too many: %v", name, row)
+				}
+			}
 			for name, want := range right {
 				row, ok := got[name]
 				if slices.Contains(strings.Fields(c.absent), name) {
