@@ -13,12 +13,19 @@ import (
 func TestNoVariableOfOursIsStrange(t *testing.T) {
 	name := regexp.MustCompile(`SWITCHBACK_[A-Z0-9_]*[A-Z0-9]`)
 	found := map[string]bool{}
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if d != nil && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "dist" || d.Name() == "bin") {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			built := d.Name() == "dist" || d.Name() == "bin" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" && path != root
+			if built || d.Name() == "testdata" {
 				return filepath.SkipDir
 			}
-			return err
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			return nil
 		}
 		switch filepath.Ext(path) {
 		case ".go", ".sh", ".md", ".toml", ".yaml", ".py", "":
@@ -42,11 +49,11 @@ func TestNoVariableOfOursIsStrange(t *testing.T) {
 		environ = append(environ, n+"=1")
 	}
 	p := &process{}
-	root := p.root(new(bool))
-	for _, warning := range strangeVariables(environ, root) {
+	commands := p.root(new(bool))
+	for _, warning := range strangeVariables(environ, commands) {
 		t.Error(warning)
 	}
-	if w := strangeVariables([]string{"SWITCHBACK_MAX_REJECT=5", "SWITCHBACKS=1", "PATH=/bin"}, root); len(w) != 1 || !strings.HasSuffix(w[0], "SWITCHBACK_MAX_REJECT; did you mean SWITCHBACK_MAX_REJECTS?") {
+	if w := strangeVariables([]string{"SWITCHBACK_MAX_REJECT=5", "SWITCHBACKS=1", "PATH=/bin"}, commands); len(w) != 1 || !strings.HasSuffix(w[0], "SWITCHBACK_MAX_REJECT; did you mean SWITCHBACK_MAX_REJECTS?") {
 		t.Errorf("warnings %q", w)
 	}
 }
