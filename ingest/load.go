@@ -459,7 +459,10 @@ func (run *fileLoads) commit(ctx context.Context, plan filePlan, loader *Loader,
 	loader.sessionIsTrace, loader.folds = f.sessionIsTrace, f.folds
 	_, err := loader.Commit()
 	report.Duplicates, report.Conflicts, report.Late = loader.found.removed, loader.found.conflicting, loader.late
-	report.Warnings = append(report.Warnings, loader.remarks()...)
+	if n := report.Conflicts; n > 0 {
+		report.Warnings = append(report.Warnings, fmt.Sprintf("%d duplicates differ from the row that was kept, which is the more complete or else the later one", n))
+	}
+	report.Warnings = append(report.Warnings, loader.lateness()...)
 	return err
 }
 

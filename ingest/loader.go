@@ -291,7 +291,7 @@ func (l *Loader) commit() error {
 	if err := l.countLate(); err != nil {
 		return err
 	}
-	l.notes = append(l.notes, l.remarks()...)
+	l.notes = append(l.notes, l.lateness()...)
 	now := l.info.Now.UTC().Truncate(time.Microsecond)
 	_, err := l.conn.ExecContext(l.ctx, "INSERT INTO loads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		l.row.LoadID, l.info.File, l.info.Format, l.info.Hash, l.info.Bytes, l.row.Rows, l.row.Rejects,
@@ -308,16 +308,12 @@ func (l *Loader) commit() error {
 // noteSeparator stands between the notes of a load.
 const noteSeparator = "; "
 
-// remarks tell what only the end of a load shows.
-func (l *Loader) remarks() []string {
-	var out []string
-	if n := l.found.conflicting; n > 0 {
-		out = append(out, fmt.Sprintf("%d duplicates differ from the row that was kept, which is the more complete or else the later one", n))
+// lateness tells which rows came late, if any did.
+func (l *Loader) lateness() []string {
+	if l.late == 0 {
+		return nil
 	}
-	if l.late > 0 {
-		out = append(out, fmt.Sprintf("%d rows came late: they belong to %s", l.late, l.lateDays))
-	}
-	return out
+	return []string{fmt.Sprintf("%d rows came late: they belong to %s", l.late, l.lateDays)}
 }
 
 // span tells the arrivals of the first and last row and asks to look for duplicates among them.
