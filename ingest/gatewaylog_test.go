@@ -36,19 +36,8 @@ func TestGatewayFormatsRoundTrip(t *testing.T) {
 	load(t, direct, requests)
 	for _, name := range WritableFormats() {
 		t.Run(name, func(t *testing.T) {
-			var log bytes.Buffer
-			w, err := NewGatewayWriter(&log, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Write(&experiment.Batch{Requests: requests, Attempts: attemptsOf(requests)}); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
 			s := openTemp(t)
-			f := mustLoad(t, s, writeFile(t, filepath.Join(t.TempDir(), "log.jsonl"), log.Bytes())).Files[0]
+			f := mustLoad(t, s, gatewayLog(t, name, requests)).Files[0]
 			if f.Format != name || f.Rows != 400 || f.Rejects != 0 || len(f.Unknown) > 0 {
 				t.Errorf("report: %+v", f)
 			}
@@ -85,4 +74,21 @@ func idsOf(requests []experiment.Request, failed bool) string {
 	}
 	slices.Sort(ids)
 	return strings.Join(ids, ",")
+}
+
+// gatewayLog writes requests with their attempts as a gateway's log and returns its path.
+func gatewayLog(t *testing.T, format string, requests []request) string {
+	t.Helper()
+	var log bytes.Buffer
+	w, err := NewGatewayWriter(&log, format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(&experiment.Batch{Requests: requests, Attempts: attemptsOf(requests)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, filepath.Join(t.TempDir(), "log.jsonl"), log.Bytes())
 }

@@ -156,15 +156,21 @@ func TestExactlyOnce(t *testing.T) {
 	check("", "", 900)
 }
 
+// overlappingExports loads two files that share the middle of their 900 requests.
+func overlappingExports(t *testing.T) (requests []request, s *Store, a, b string) {
+	t.Helper()
+	requests = someRequests(900, 14)
+	dir := t.TempDir()
+	a = writeFile(t, filepath.Join(dir, "a.jsonl"), jsonl(t, requests[:600]))
+	b = writeFile(t, filepath.Join(dir, "b.jsonl"), jsonl(t, requests[300:]))
+	s = openTemp(t)
+	mustLoad(t, s, a, b)
+	return requests, s, a, b
+}
+
 // Two exports overlap; then the one whose copies stayed shrinks. The other one still has the rows.
 func TestNoRowIsLostWithAFileThatShrinks(t *testing.T) {
-	requests := someRequests(900, 14)
-	dir := t.TempDir()
-	a, b := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")
-	writeFile(t, a, jsonl(t, requests[:600]))
-	writeFile(t, b, jsonl(t, requests[300:]))
-	s := openTemp(t)
-	mustLoad(t, s, a, b)
+	requests, s, a, b := overlappingExports(t)
 	writeFile(t, b, jsonl(t, requests[500:]))
 	statuses := ""
 	for _, f := range mustLoad(t, s, a, b).Files {

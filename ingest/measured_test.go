@@ -1,13 +1,10 @@
 package ingest
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"switchback/experiment"
 )
 
 // What a format can tell only of requests that went well would look like a perfect router: it is unknown for all of them.
@@ -15,18 +12,7 @@ func TestFailuresAreToldOfAllRequestsOrOfNone(t *testing.T) {
 	requests := someRequests(400, 16)
 	logs := map[string]string{}
 	for _, name := range WritableFormats() {
-		var log bytes.Buffer
-		w, err := NewGatewayWriter(&log, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(&experiment.Batch{Requests: requests, Attempts: attemptsOf(requests)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		logs[name] = writeFile(t, filepath.Join(t.TempDir(), "log.jsonl"), log.Bytes())
+		logs[name] = gatewayLog(t, name, requests)
 	}
 	for _, c := range formatCases() {
 		logs[c.file] = filepath.Join(formatSamples, c.file)

@@ -53,13 +53,7 @@ func TestNamesThatAreNoText(t *testing.T) {
 
 // A file that became empty holds nothing any more, and says so; rows that another file has too come back from that one.
 func TestAFileThatBecomesEmpty(t *testing.T) {
-	requests := someRequests(900, 14)
-	dir := t.TempDir()
-	a, b := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")
-	writeFile(t, a, jsonl(t, requests[:600]))
-	writeFile(t, b, jsonl(t, requests[300:]))
-	s := openTemp(t)
-	mustLoad(t, s, a, b)
+	requests, s, a, b := overlappingExports(t)
 	for _, content := range []string{"", "\n \n"} {
 		writeFile(t, b, []byte(content))
 		files := mustLoad(t, s, a, b).Files
