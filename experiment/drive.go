@@ -36,7 +36,8 @@ type DriveConfig struct {
 	Agents      string                  // agent loops in place of the scenario's, one of workload.AgentLaws; "": the scenario's
 	World       string                  // a World… constant; "" is WorldSwitchback
 	LogRequests int                     // about how many requests are written; 0 or at least the flow: all
-	Seed        uint64                  // of every random stream
+	Seed        uint64                  // of every random stream of what happens
+	Redraw      bool                    // the seed also draws what stays from week to week, in place of the scenario's own draw: another market for every seed
 	Threads     int                     // ≤ 0: all processors; never changes a result
 	Models      []string                // only these models of the scenario, with unchanged flow; fallback lists choose among them; empty: all
 	Shard       Shard                   // only this share of the models; zero: all
@@ -55,6 +56,9 @@ func (c DriveConfig) ScenarioName() string {
 	}
 	if c.Agents != "" {
 		name += ", agents " + c.Agents
+	}
+	if c.Redraw {
+		name += ", redrawn"
 	}
 	return name
 }

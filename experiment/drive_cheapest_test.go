@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -10,8 +11,16 @@ import (
 // What a request would have cost at the cheapest eligible endpoint is known of those that were served, is never above what
 // they cost, and is some endpoint's bill; some requests of both arms paid more, and some did not.
 func TestCheapestCost(t *testing.T) {
-	c := smallRun()
-	s := smallScene()
+	scenario, err := ScenarioByName("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenario.Workload.SharedPrompt = 0 // so that no cache holds a part of a first prompt
+	s, err := newSceneOf(small(t), scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := gather(t, func(emit func(*Batch) error) (DriveSummary, error) { return s.drive(context.Background(), DriveConfig{}, emit) })
 	markets := map[string]*market.Market{}
 	for _, j := range s.jobs {
 		m, err := s.builder.New(j.offers, market.Demand{Flow: j.demand.Flow, MeanOutput: j.demand.MeanOutput, MeanInput: j.demand.MeanInput, Rank: j.number})

@@ -28,7 +28,7 @@ func weekPlan(t testing.TB, days int, seed uint64) Plan {
 }
 
 // TestLook prints the levels of a week beside the published ones, with parameters changed by hand. With SWITCHBACK_WORLDS
-// set it compares all-control with all-treatment, which is the true effect, instead of the arms of a switchback.
+// set it compares all-control with all-treatment, which is the true effect, instead of the arms of a switchback. SWITCHBACK_SEED is 7 unless it is set.
 //
 //	SWITCHBACK_LOOK=Market.Headroom=30 SWITCHBACK_WORLDS=1 go test ./experiment -run TestLook -v -timeout 1h
 func TestLook(t *testing.T) {
@@ -45,7 +45,11 @@ func TestLook(t *testing.T) {
 	}
 	adjust(t, &scenario, os.Getenv("SWITCHBACK_LOOK"))
 	began := time.Now()
-	cfg := DriveConfig{Plan: weekPlan(t, days, 7), Seed: 7}
+	seed := uint64(7)
+	if n, err := strconv.ParseUint(os.Getenv("SWITCHBACK_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	cfg := DriveConfig{Plan: weekPlan(t, days, seed), Seed: seed}
 	var l *levels
 	var s DriveSummary
 	if os.Getenv("SWITCHBACK_WORLDS") == "" {
@@ -79,7 +83,8 @@ var fitParameters = map[string][]string{
 		"Workload.GeoOutput", "Workload.ShortMedian", "Workload.LongSigma", "Workload.GeoMeanInput"},
 	"both": {"Market.LatencyScale", "Market.ThroughputScale", "Market.PriceScale", "Market.TTFTSigma", "Market.Background", "Market.ErrorMean", "Market.HangS",
 		"Workload.GeoOutput", "Workload.ShortMedian", "Workload.LongSigma", "Workload.GeoMeanInput",
-		"Market.BackgroundSpread", "Market.BackgroundCheap", "Market.BackgroundModel", "Market.TTFTLoad", "Market.DecodeLoad", "Market.PriceSpread", "Market.RejectS", "Market.ErrorSigma"},
+		"Market.BackgroundSpread", "Market.BackgroundCheap", "Market.BackgroundModel", "Market.TTFTLoad", "Market.DecodeLoad", "Market.PriceSpread", "Market.RejectS", "Market.ErrorSigma",
+		"Market.HangWithErrors", "Router.Cost.Throughput", "Router.Cost.TTFT"},
 }
 
 // residuals are the weighted logarithms of measured over published values: the legacy levels and, in mode "both", the effects.
@@ -118,7 +123,7 @@ func residuals(t testing.TB, scenario Scenario, mode string, days int) ([]float6
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				x = 1
 			}
-			weight := []float64{2, 1.5, 2, 2, 2, 1.5, 1, 1.5, 1.5, .4, .6, .4}[i]
+			weight := []float64{2, 1.5, 2, 3, 2, 1.5, 1, 1.5, 1.5, .6, .6, .8}[i]
 			r = append(r, weight*x)
 		}
 		for i, want := range published.treatment[9:12] {

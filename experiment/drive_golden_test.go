@@ -76,7 +76,7 @@ func TestScenariosAreDescribed(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"a-a", "agents", "batch", "fallback-lists", "flash-crowd", "harsh-days", "openrouter-week", "outage", "price-games", "single-provider", "slow-recovery", "whale"}
+	want := []string{"a-a", "agents", "batch", "chat-service", "fallback-lists", "flash-crowd", "harsh-days", "openrouter-week", "outage", "price-games", "single-provider", "slow-recovery", "whale", "whole-gateway"}
 	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
 		t.Errorf("scenarios %q, want %q", got, want)
 	}

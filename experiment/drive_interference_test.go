@@ -15,7 +15,8 @@ import (
 // TestInterference prints what each design finds of the true effect, which is everything by one arm against everything by the
 // other on the same arrivals: a switchback with 0, 1 and 2 hours of burn-in, and A/B tests by conversation and by request. Then what
 // the switchback finds by the minutes since the last start of a block: how long the market and the router remember the other arm.
-// Effects are means over the seeds, ± the standard error of the difference from the truth of the same seed.
+// Effects are means over the seeds, ± the standard error of the difference from the truth of the same seed. With SWITCHBACK_REDRAW every seed
+// has a market of its own.
 //
 //	SWITCHBACK_INTERFERENCE=7,8,9 go test ./experiment -run TestInterference -v -timeout 1h
 func TestInterference(t *testing.T) {
@@ -30,6 +31,9 @@ func TestInterference(t *testing.T) {
 	scenario, err := ScenarioByName(os.Getenv("SWITCHBACK_SCENARIO"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if os.Getenv("SWITCHBACK_REDRAW") != "" {
+		scenario.Draw = 0
 	}
 	var truths, designs, minutes [][][]float64 // by seed, column and level
 	for _, text := range strings.Split(seeds, ",") {

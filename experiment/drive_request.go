@@ -38,7 +38,7 @@ func (w *world) begin(at int32, now int64) {
 	fi := w.newFlight()
 	f := &w.flights[fi]
 	*f = flight{} // and then field by field: a whole flight would be made elsewhere and copied
-	f.work.Input, f.work.Prefix, f.work.Output = s.Prompt, s.Prefix, s.Output
+	f.work.Input, f.work.Prefix, f.work.Shared, f.work.Output = s.Prompt, s.Prefix, s.Shared, s.Output
 	f.session, f.arrival, f.giveUp = at, now, workload.Never
 	f.block, f.pinBlock, f.arm = int32(w.inside), unpinned, w.armOf(s)
 	if patience := w.demand.Patience(&s.Session); patience != workload.Never {
@@ -86,6 +86,16 @@ func (w *world) placeOf(f *flight, s *session) *place {
 	return &w.further[int(f.session)*(len(w.hosts)-1)+int(f.host)-1]
 }
 
+// memoryOf is what the endpoints of the host that the request is sent to remember of its prompt.
+func (w *world) memoryOf(f *flight, s *session) market.Memory {
+	memory := market.Memory{Cache: &w.placeOf(f, s).cache}
+	if s.Shared > 0 {
+		n := len(w.hosts[f.host].market.Endpoints)
+		memory.Shared = w.shared[f.host][int(s.Client)*n:][:n]
+	}
+	return memory
+}
+
 // ask is what the router knows of the session's current request.
 func (w *world) ask(s *session, p *place) *router.Request {
 	w.asked.InputTokens, w.asked.Tools, w.asked.Pin = int(s.Prompt), s.Tools, p.pin
@@ -116,10 +126,10 @@ func (w *world) try(fi, endpoint int32, now int64) {
 	f.attempts++
 	f.tried.Add(endpoint)
 	s := &w.sessions[f.session]
-	cache := &w.placeOf(f, s).cache
-	w.hosts[f.host].market.Try(&f.answer, endpoint, f.work, cache, now)
+	memory := w.memoryOf(f, s)
+	w.hosts[f.host].market.Try(&f.answer, endpoint, f.work, memory, now)
 	if s.logged && f.answer.Kind == market.Served {
-		w.cheapest[fi] = w.cheapestCost(f, cache)
+		w.cheapest[fi] = w.cheapestCost(f, memory)
 	}
 	w.events.push(event{at: min(now+f.answer.Duration, max(f.giveUp, now)), what: fi})
 }
@@ -134,7 +144,7 @@ func (w *world) endAttempt(fi int32, now int64) {
 	cancelled := spent < a.Duration
 	served := a.Kind == market.Served && !cancelled
 	if a.Kind != market.RateLimited {
-		h.market.Finish(f.endpoint, f.work, served, &p.cache, now)
+		h.market.Finish(f.endpoint, f.work, served, w.memoryOf(f, s), now)
 	}
 	out := router.Outcome{Duration: router.Micros(spent), Input: int(f.work.Input)}
 	switch {

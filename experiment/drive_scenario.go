@@ -24,16 +24,21 @@ type Scenario struct {
 	Endpoints int    // only the cheapest so many endpoints of a model take part; 0 = all
 	Attempts  int    // endpoints of a model that a request tries at most
 	SameArms  bool   // both arms use the control's policy
-	Lists     Lists  // requests that may be answered by another model
-	Market    market.Params
-	Workload  workload.Params
-	Router    router.Config
+
+	// Draw is the root of the random streams of what offers and traces do not state and what stays from week to week: capacity, error rates and caches of the
+	// endpoints, the models' clients and text lengths. 0: another world for every seed.
+	Draw uint64
+
+	Lists    Lists // requests that may be answered by another model
+	Market   market.Params
+	Workload workload.Params
+	Router   router.Config
 }
 
 // Scenarios returns all scenarios; the first is the default, and the others differ from it only in what their purpose says.
 func Scenarios() []Scenario {
 	variant := func(name, purpose string, change func(*Scenario)) Scenario {
-		s := Scenario{Models: 20, Attempts: 8, Market: market.DefaultParams(), Workload: workload.DefaultParams(), Router: calibratedRouter()}
+		s := Scenario{Models: 20, Attempts: 8, Draw: 7, Market: market.DefaultParams(), Workload: workload.DefaultParams(), Router: calibratedRouter()}
 		s.Name, s.Purpose = name, purpose
 		change(&s)
 		return s
@@ -46,10 +51,10 @@ func Scenarios() []Scenario {
 		variant("outage", "long outages of whole failure domains, in all models at once: does traffic leave in time and come back?", func(s *Scenario) {
 			s.Market.DomainOutage = market.Spells{EveryH: 20, MedianMin: 60, Sigma: 0.8, Lo: 0.6, Hi: 1}
 		}),
-		variant("whale", "one client rules each big model and comes in bursts, against quotas of requests per minute: learned caps under stress", func(s *Scenario) {
+		variant("whale", "one client rules each big model and comes in bursts, against quotas of requests and of tokens per minute: learned caps under stress", func(s *Scenario) {
 			s.Workload.PeakToMean, s.Workload.MaxCV = 6, 4
 			s.Workload.Whale = 3
-			s.Market.QuotaShare = 0.3
+			s.Market.QuotaShare, s.Market.TokenQuotaShare = 0.2, 0.2
 		}),
 		variant("flash-crowd", "four spells of two to four times the volume in all models: what breaks first?", func(s *Scenario) {
 			s.Workload.Flash = []workload.Flash{{StartH: 19.5, Hours: 1.5, Factor: 3}, {StartH: 28, Hours: 2, Factor: 4}, {StartH: 76.5, Hours: 4, Factor: 2.5}, {StartH: 130, Hours: 6, Factor: 2}}
@@ -83,6 +88,12 @@ func Scenarios() []Scenario {
 		variant("agents", "a third of the requests are steps of coding agents (TraceLab), whose prompts grow to tens of thousands of tokens within seconds: what a lost cache costs", func(s *Scenario) {
 			s.Workload.UseAgents(workload.AgentsTraceLab)
 		}),
+		variant("chat-service", "conversations like those of a chat service (Mooncake): six of ten have one turn, the others wait minutes between turns, and prompts are long: few pins, and few tokens that caches hold", func(s *Scenario) {
+			s.Workload.UseChats(workload.ChatsMooncake)
+		}),
+		variant("whole-gateway", "all of a gateway's traffic, of which 77 % is for models with several providers and the rest for models with one, where no router has a choice: what they dilute", func(s *Scenario) {
+			s.Workload.LoneModels, s.Workload.LoneShare = 6, 0.23
+		}),
 	}
 }
 
@@ -103,6 +114,6 @@ func ScenarioByName(name string) (Scenario, error) {
 // The rates of the production router are not published.
 func calibratedRouter() router.Config {
 	c := router.DefaultConfig()
-	c.Cost.Throughput, c.Cost.TTFT = 0.21, 0.29
+	c.Cost.Throughput, c.Cost.TTFT = 0.2, 0.3
 	return c
 }

@@ -58,6 +58,9 @@ func newScene(cfg DriveConfig) (*scene, error) {
 	if cfg.Agents != "" {
 		scenario.Workload.UseAgents(cfg.Agents)
 	}
+	if cfg.Redraw {
+		scenario.Draw = 0
+	}
 	return newSceneOf(cfg, scenario)
 }
 
@@ -93,7 +96,7 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 	if err := s.linkModels(); err != nil {
 		return nil, err
 	}
-	if s.builder, err = market.NewBuilder(scenario.Market, s.horizon, s.seed); err != nil {
+	if s.builder, err = market.NewBuilder(scenario.Market, s.horizon, s.draw(), s.seed); err != nil {
 		return nil, err
 	}
 	if cfg.LogRequests > 0 {
@@ -142,7 +145,15 @@ func (s *scene) pickModels() ([][]market.Offer, error) {
 	for _, g := range groups[min(s.scenario.Models, len(groups)):] {
 		s.skipped = append(s.skipped, fmt.Sprintf("model %s: not among the %d models with the most endpoints", g[0].Model, s.scenario.Models))
 	}
-	return groups[:min(s.scenario.Models, len(groups))], nil
+	groups = groups[:min(s.scenario.Models, len(groups))]
+	lone, err := market.LoneOffers(s.scenario.Workload.LoneModels)
+	if err != nil {
+		return nil, err
+	}
+	for i := range lone {
+		groups = append(groups, lone[i:i+1])
+	}
+	return groups, nil
 }
 
 func byInput(a, b market.Offer) int { return cmp.Compare(a.Price.Input, b.Price.Input) }
@@ -190,8 +201,11 @@ func (s *scene) demandFor(models, wanted []string, replay []workload.Recorded) (
 		return nil, err
 	}
 	days := int(math.Ceil(float64(s.horizon) / 86400e6))
-	return workload.New(models, traces, s.scenario.Workload, days, s.seed)
+	return workload.New(models, traces, s.scenario.Workload, days, s.draw(), s.seed)
 }
+
+// draw is the root of the random streams of what stays from week to week.
+func (s *scene) draw() uint64 { return cmp.Or(s.scenario.Draw, s.seed) }
 
 // expected is the expected number of requests of the whole drive.
 func (s *scene) expected() float64 {

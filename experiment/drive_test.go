@@ -439,6 +439,7 @@ func short(t *testing.T) {
 func TestOracleBeatsUniform(t *testing.T) {
 	short(t)
 	cfg := small(t)
+	cfg.Redraw = true
 	for i := range cfg.Plan.Blocks {
 		b := &cfg.Plan.Blocks[i]
 		b.Arm = map[string]string{"price": "uniform", "routing-cost": "oracle"}[b.Arm]

@@ -21,6 +21,7 @@ type world struct {
 	asked    router.Request // what the router is asked
 	hosts    []*host        // that requests may be sent to; a new conversation starts with the first
 	orders   [][]int8       // places in hosts by turn, for each host that a conversation may keep
+	shared   [][]int64      // by host: until when its endpoints hold what the conversations of a client begin with, one client after the other
 
 	blocks   []span
 	inside   int   // block of the clock, −1 outside every block
@@ -122,6 +123,11 @@ func (s *scene) newWorld(j job, hosts map[string]*host, log *rowLog) *world {
 		w.orders = append(w.orders, order)
 	}
 	for _, h := range w.hosts {
+		shared := []int64(nil)
+		if j.demand.Shares() {
+			shared = make([]int64, len(j.demand.ClientIDs)*len(h.market.Endpoints))
+		}
+		w.shared = append(w.shared, shared)
 		if w.host == nil || h == w.host {
 			w.summary.Endpoints += len(h.market.Endpoints)
 		}
@@ -186,7 +192,7 @@ func (w *world) nextTick(ctx context.Context, progress func(int64)) error {
 		w.market.Tick(w.tick)
 	}
 	if w.reveals {
-		w.reveal()
+		w.reveal(w.tick)
 	}
 	if w.onTick != nil {
 		w.onTick()
@@ -276,9 +282,9 @@ func (w *world) changeBlock(now int64) {
 }
 
 // reveal tells the router the true state of every endpoint. Only the policy oracle looks at it.
-func (w *world) reveal() {
+func (w *world) reveal(now int64) {
 	for i := range w.market.Endpoints {
-		s := w.market.State(int32(i), w.demand.MeanInput, w.demand.MeanOutput)
+		s := w.market.State(int32(i), w.demand.MeanInput, w.demand.MeanOutput, now)
 		w.router.Reveal(int32(i), router.Truth(s))
 	}
 }

@@ -45,7 +45,7 @@ func TestRowsThatLieElsewhere(t *testing.T) {
 	}
 	const four = "56 40 46 1234.567 61.001 0.000000160 4e-06 0.25"
 	shows("of the later date", four)
-	if got, want := scalar(t, s, "SELECT string_agg(concat_ws(' ', provider, arm, requests, share_of_arm), ', ') FROM by_provider"),
+	if got, want := scalar(t, s, "SELECT string_agg(concat_ws(' ', provider, arm, requests, share_of_arm), ', ' ORDER BY provider, arm) FROM by_provider"),
 		"far price 4 0.5, far routing-cost 4 1.0, near price 4 0.5"; got != want {
 		t.Errorf("by_provider: %s, want %s", got, want)
 	}

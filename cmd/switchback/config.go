@@ -22,7 +22,7 @@ import (
 type config struct {
 	SchemaVersion int    `toml:"schema_version"` // version of this format: 1; required, the first key
 	Name          string `toml:"name"`           // of the experiment, at most 100 bytes; required
-	Seed          uint64 `toml:"seed"`           // of every random stream: plan, simulation, resampling
+	Seed          uint64 `toml:"seed"`           // of every random stream: plan, what happens in the simulation, resampling
 	Out           string `toml:"out"`            // output folder
 	Threads       int    `toml:"threads"`        // never changes a result; 0: all processors
 	Memory        string `toml:"memory"`         // most memory for DuckDB, such as "2GB" or "512MiB"; "": 1GiB, of a query 192MiB
@@ -83,7 +83,8 @@ type workloadConfig struct {
 }
 
 type marketConfig struct {
-	Scenario string `toml:"scenario"` // name of a scenario; "" is openrouter-week
+	Scenario string `toml:"scenario"`         // name of a scenario; "" is openrouter-week
+	Redraw   bool   `toml:"redraw,omitempty"` // true: the seed also draws what stays from week to week (capacity, error rates and caches of the endpoints, the models' clients and text lengths): another market for every seed; false: the scenario's own
 }
 
 type analysisConfig struct {

@@ -16,7 +16,7 @@ func otherVariables() []string {
 	for _, name := range []string{
 		"TRIES", "PAUSE",
 		"SLOW", "CLUSTER", "CHDB", "PYTHON", "PEERS", "BENCH_", "TEST_", "STEP", "FILE", "ROWS",
-		"LOOK", "LOOK_AT", "WORLDS", "FIT", "INTERFERENCE", "SCENARIO",
+		"LOOK", "LOOK_AT", "WORLDS", "FIT", "INTERFERENCE", "REDRAW", "SCENARIO",
 	} {
 		names = append(names, envPrefix+name)
 	}

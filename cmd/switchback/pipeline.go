@@ -64,7 +64,7 @@ func (j *job) collect(ctx context.Context, store *ingest.Store, order driveOrder
 func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit func(*experiment.Batch) error) (experiment.DriveSummary, error) {
 	c := j.config
 	summary, err := experiment.Drive(ctx, experiment.DriveConfig{
-		Plan: order.plan, World: order.world, Replay: order.replay, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: c.Threads,
+		Plan: order.plan, World: order.world, Replay: order.replay, Scenario: c.Market.Scenario, Redraw: c.Market.Redraw, Seed: c.Seed, Threads: c.Threads,
 		Shape: c.Workload.Shape, Agents: c.Workload.Agents, LogRequests: c.Workload.Requests, Models: c.Workload.Models, Shard: order.shard, Progress: s.set,
 	}, emit)
 	switch {

@@ -127,11 +127,12 @@ func (s *validateSettings) validation(fs *pflag.FlagSet) (*validation, error) {
 
 // newValidation picks the models and the burn-ins.
 func newValidation(c config, experiments, abTests, models, replicates int) (*validation, error) {
+	c.Market.Redraw = true // intervals are to hold in any market
 	plan, err := experiment.Draw(c.design(), c.arms())
 	if err != nil {
 		return nil, usageError("", "%w", err)
 	}
-	flows, err := experiment.ModelFlows(experiment.DriveConfig{Plan: plan, Scenario: c.Market.Scenario, Shape: c.Workload.Shape, Agents: c.Workload.Agents, Seed: c.Seed, Models: c.Workload.Models})
+	flows, err := experiment.ModelFlows(experiment.DriveConfig{Plan: plan, Scenario: c.Market.Scenario, Shape: c.Workload.Shape, Agents: c.Workload.Agents, Seed: c.Seed, Redraw: c.Market.Redraw, Models: c.Workload.Models})
 	switch {
 	case errors.Is(err, experiment.ErrUnknownModel):
 		return nil, usageError("", "%s: %w", c.file.place("workload.models"), err)

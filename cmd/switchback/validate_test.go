@@ -181,7 +181,7 @@ func TestTrialIsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "same.toml")
-	text := "schema_version = 1\nname = \"same\"\nseed = 8\n[design]\ndays = 2\n[workload]\nrequests = 4000\nmodels = [\"" + v.config.Workload.Models[0] + "\"]\n[analysis]\nreplicates = 200\n"
+	text := "schema_version = 1\nname = \"same\"\nseed = 8\n[design]\ndays = 2\n[workload]\nrequests = 4000\nmodels = [\"" + v.config.Workload.Models[0] + "\"]\n[market]\nredraw = true\n[analysis]\nreplicates = 200\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func driveWorlds(ctx context.Context, c *config, plan experiment.Plan, sinks []*
 		}
 	}
 	summaries, err := experiment.DriveWorlds(ctx, experiment.DriveConfig{
-		Plan: plan, Scenario: c.Market.Scenario, Seed: c.Seed, Threads: 1, Shape: c.Workload.Shape, Agents: c.Workload.Agents, LogRequests: c.Workload.Requests, Models: c.Workload.Models,
+		Plan: plan, Scenario: c.Market.Scenario, Seed: c.Seed, Redraw: c.Market.Redraw, Threads: 1, Shape: c.Workload.Shape, Agents: c.Workload.Agents, LogRequests: c.Workload.Requests, Models: c.Workload.Models,
 	}, worlds, func(world string, b *experiment.Batch) error {
 		for _, s := range sinks {
 			if err := s.write(world, b); err != nil {

@@ -15,7 +15,8 @@ type Endpoint struct {
 	Slots        float64 // requests that it serves at once, other customers' included
 	limit        float64 // load above which it answers 429
 	inFlight     int32
-	quota        int32   // requests per minute; 0 = no quota
+	tail         uint8 // class of the noise of its times to the first token
+	quota        quota
 	storm        float64 // chance of a 429 in a storm now
 	errors       float64 // base error rate
 	outage       float64 // chance of an error in an outage now
@@ -32,8 +33,6 @@ type Endpoint struct {
 	rejectSeconds float64 // mean beyond the least
 	cancelBilled  bool
 	drift         float64 // random part of the load's logarithm now, in standard deviations
-	minute        int64   // of the quota
-	used          int32   // of the quota in that minute
 
 	storms, slows, outages, providerOutages, domainOutages, regimes timeline
 }

@@ -44,8 +44,9 @@ type Market struct {
 type tables struct {
 	normal *random.Table
 	expo   *random.Table
-	ttft   *random.Table // noise of the time to first token
-	token  *random.Table // noise of the time per token
+	tails  [tailClasses]float64       // log standard deviations of the time to first token
+	ttft   [tailClasses]*random.Table // noise of the time to first token
+	token  *random.Table              // noise of the time per token
 	drift  [driftSteps]float64
 }
 
@@ -66,20 +67,29 @@ type Builder struct {
 	params  Params
 	tables  tables
 	horizon int64
+	draw    uint64
 	seed    uint64
 }
 
-// NewBuilder checks the parameters. Incidents are drawn for the given number of µs from the start of the experiment.
-func NewBuilder(p Params, horizon int64, seed uint64) (*Builder, error) {
+// NewBuilder checks the parameters. The draw decides what endpoints are like beyond what their offers state, the seed what happens to
+// them. Incidents are drawn for the given number of µs from the start of the experiment.
+func NewBuilder(p Params, horizon int64, draw, seed uint64) (*Builder, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Builder{params: p, horizon: horizon, seed: seed, tables: tables{
+	tails, err := tailSigmas(p.TTFTSigma, p.TailSpread)
+	if err != nil {
+		return nil, err
+	}
+	b := &Builder{params: p, horizon: horizon, draw: draw, seed: seed, tables: tables{
 		normal: random.Normal(),
 		expo:   random.Exponential(),
-		ttft:   random.LogNormal(p.TTFTSigma),
+		tails:  tails,
 		token:  random.LogNormal(p.DecodeSigma),
 	}}
+	for i, sigma := range tails {
+		b.tables.ttft[i] = random.LogNormal(sigma)
+	}
 	for i := range b.tables.drift {
 		b.tables.drift[i] = math.Exp(p.BackgroundSigma * ((float64(i)+0.5)*(2*driftRange)/driftSteps - driftRange))
 	}
@@ -107,7 +117,7 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 	if scarce {
 		m.rejects = p.ScarceRejects
 	}
-	build := random.New(b.seed, "market", "build", model)
+	build := random.New(b.draw, "market", "build", model)
 	roomy := p.Headroom * math.Exp(p.ModelSigma*b.tables.normal.Draw(&build)) * math.Pow(2/d.Flow, p.SmallModels)
 	busy := p.Background * math.Exp(p.BackgroundModel*b.tables.normal.Draw(&build))
 	medianIn, medianOut := medians(offers, func(o *Offer) (float64, float64) { return float64(o.Price.Input), float64(o.Price.Output) })
@@ -131,8 +141,11 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 		e.background = min(mostBackground, busy*math.Exp(p.BackgroundSpread*b.tables.normal.Draw(&build))*cheapness)
 		own := roomy * math.Exp(p.EndpointSigma*b.tables.normal.Draw(&build))
 		e.Slots = math.Max(p.LeastSlots, d.Flow*duration*part*own)
-		if limits := random.New(b.seed, "market", "quota", model, e.Offer.Slug); limits.Chance(p.QuotaShare) {
-			e.quota = int32(math.Ceil(60 * d.Flow * part * p.QuotaFlow))
+		if limits := random.New(b.draw, "market", "quota", model, e.Offer.Slug); limits.Chance(p.QuotaShare) {
+			e.quota.mostRequests = int64(math.Ceil(60 * d.Flow * part * p.QuotaFlow))
+		}
+		if limits := random.New(b.draw, "market", "token quota", model, e.Offer.Slug); limits.Chance(p.TokenQuotaShare) {
+			e.quota.mostTokens = int64(math.Ceil(60 * d.Flow * part * p.QuotaFlow * (d.MeanInput + d.MeanOutput)))
 		}
 	}
 	for i := range m.Endpoints {
@@ -175,7 +188,7 @@ func medians(offers []Offer, of func(*Offer) (float64, float64)) (first, second 
 // furnish draws what the offer does not state, from a stream of the endpoint's own.
 func (b *Builder) furnish(e *Endpoint, model string, scarce bool) {
 	p, t := &b.params, &b.tables
-	rng := random.New(b.seed, "market", "endpoint", model, e.Offer.Slug)
+	rng := random.New(b.draw, "market", "endpoint", model, e.Offer.Slug)
 	e.errors = math.Min(0.35, p.ErrorMean*math.Exp(p.ErrorSigma*t.normal.Draw(&rng)-p.ErrorSigma*p.ErrorSigma/2))
 	e.hang = p.HangS
 	if p.ErrorMean > 0 {
@@ -198,9 +211,11 @@ func (b *Builder) furnish(e *Endpoint, model string, scarce bool) {
 			e.Price.CacheRead = prices.Rate(math.Round(float64(e.Price.Input) * min(usual, 1)))
 		}
 	}
-	provider := random.New(b.seed, "market", "provider", e.Offer.Provider)
+	provider := random.New(b.draw, "market", "provider", e.Offer.Provider)
 	e.cancelBilled = provider.Chance(p.CancelBilled)
-	if extra := random.New(b.seed, "market", "price games", model, e.Offer.Slug); extra.Chance(p.PriceGames) {
+	tail := random.New(b.draw, "market", "tail", e.Offer.Provider)
+	e.tail = uint8(tail.IntN(tailClasses))
+	if extra := random.New(b.draw, "market", "price games", model, e.Offer.Slug); extra.Chance(p.PriceGames) {
 		e.Price.Input, e.Price.Output = (e.Price.Input+1)/2, e.Price.Output*2
 		e.Price.CacheRead, e.Price.CacheWrite, e.Price.CacheReadKnown = e.Price.Input, e.Price.Input, false
 	}

@@ -15,7 +15,7 @@ func quiet() Params {
 	p.PriceScale, p.PriceSpread = 1, 1
 	p.Background = 0
 	p.TTFTSigma, p.TailShare, p.DecodeSigma = 0, 0, 0
-	p.ErrorMean, p.Rejects, p.ScarceModels = 0, 0, 0
+	p.ErrorMean, p.Rejects, p.ScarceModels, p.QuotaShare, p.TokenQuotaShare = 0, 0, 0, 0, 0
 	p.Storm, p.Slow, p.Outage, p.ProviderOutage = Spells{}, Spells{}, Spells{}, Spells{}
 	p.CacheShare = 1
 	return p
@@ -37,7 +37,7 @@ const hour = int64(3600e6)
 
 func build(t testing.TB, p Params, horizon int64, seed uint64) *Market {
 	t.Helper()
-	b, err := NewBuilder(p, horizon, seed)
+	b, err := NewBuilder(p, horizon, seed, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestUnloadedLatencyIsTheOffers(t *testing.T) {
 	m := build(t, p, hour, 1)
 	for i := range m.Endpoints {
 		var c Cache
-		a := try(m, int32(i), Work{Input: 3000, Output: 500}, &c, 0)
+		a := try(m, int32(i), Work{Input: 3000, Output: 500}, Memory{Cache: &c}, 0)
 		o := m.Endpoints[i].Offer
 		ttft := o.LatencyMS/1000*p.LatencyScale + 3000/p.PrefillRate
 		total := ttft + 500/(o.Throughput*p.ThroughputScale)
@@ -71,9 +71,9 @@ func TestStateIsWhatHappens(t *testing.T) {
 	for i := range m.Endpoints {
 		var c Cache
 		m.Endpoints[i].inFlight++ // as Try counts the request itself
-		s := m.State(int32(i), 3000, 500)
+		s := m.State(int32(i), 3000, 500, 0)
 		m.Endpoints[i].inFlight--
-		a := try(m, int32(i), Work{Input: 3000, Output: 500}, &c, 0)
+		a := try(m, int32(i), Work{Input: 3000, Output: 500}, Memory{Cache: &c}, 0)
 		if math.Abs(float64(a.TTFT)/1e6-s.TTFT) > 1e-5 || math.Abs(float64(a.Duration)/1e6-500*s.SecondsPerToken) > 1e-4 {
 			t.Errorf("endpoint %d: %+v, foretold %+v", i, a, s)
 		}
@@ -86,7 +86,7 @@ func TestLatencyRisesWithLoad(t *testing.T) {
 	lastTTFT, lastTotal := int64(0), int64(0)
 	for {
 		var c Cache
-		a := try(m, 0, Work{Input: 3000, Output: 500}, &c, 0)
+		a := try(m, 0, Work{Input: 3000, Output: 500}, Memory{Cache: &c}, 0)
 		if a.Kind == RateLimited {
 			break
 		}
@@ -106,7 +106,7 @@ func TestCapacityHoldsAndAnswersAreWellFormed(t *testing.T) {
 		p := DefaultParams()
 		p.Headroom = rapid.Float64Range(0.1, 20).Draw(t, "headroom")
 		p.Background = rapid.Float64Range(0, 1).Draw(t, "background")
-		b, err := NewBuilder(p, 10*hour, rapid.Uint64().Draw(t, "seed"))
+		b, err := NewBuilder(p, 10*hour, rapid.Uint64().Draw(t, "draw"), rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,17 +127,17 @@ func TestCapacityHoldsAndAnswersAreWellFormed(t *testing.T) {
 				if running[at] > 0 {
 					running[at]--
 					var c Cache
-					m.Finish(at, Work{Input: 1, Output: 1}, true, &c, now)
+					m.Finish(at, Work{Input: 1, Output: 1}, true, Memory{Cache: &c}, now)
 				}
 			default:
 				var c Cache
 				w := Work{Input: rapid.Int32Range(1, 100_000).Draw(t, "input"), Output: rapid.Int32Range(1, 10_000).Draw(t, "output")}
 				w.Prefix = rapid.Int32Range(0, w.Input).Draw(t, "prefix")
-				a := try(m, at, w, &c, now)
+				a := try(m, at, w, Memory{Cache: &c}, now)
 				if a.Kind != RateLimited {
 					running[at]++
 				}
-				if a.Duration <= 0 || a.TTFT > a.Duration || a.Cached != 0 || a.Output < 0 || a.Output > w.Output {
+				if a.Duration <= 0 || a.TTFT > a.Duration || a.Cached != 0 || a.Output < 0 || a.Kind == Broken && a.Output < 1 || a.Output > w.Output {
 					t.Fatalf("%+v", a)
 				}
 			}
@@ -164,7 +164,7 @@ func TestCacheHitsFollowWrites(t *testing.T) {
 			at := rapid.Int32Range(0, int32(len(m.Endpoints)-1)).Draw(t, "endpoint")
 			w := Work{Input: rapid.Int32Range(1, 50_000).Draw(t, "input"), Output: 10}
 			w.Prefix = rapid.Int32Range(0, w.Input).Draw(t, "prefix")
-			a := try(m, at, w, &c, now)
+			a := try(m, at, w, Memory{Cache: &c}, now)
 			last, ever := written[at]
 			if a.Cached > 0 && (!ever || now-last.at >= m.Endpoints[at].CacheMicros) {
 				t.Fatalf("%d tokens from a cache last written %v", a.Cached, last)
@@ -172,7 +172,7 @@ func TestCacheHitsFollowWrites(t *testing.T) {
 			if a.Cached > min(w.Prefix, last.tokens) {
 				t.Fatalf("%d tokens cached of a prefix of %d, %d written", a.Cached, w.Prefix, last.tokens)
 			}
-			m.Finish(at, w, true, &c, now)
+			m.Finish(at, w, true, Memory{Cache: &c}, now)
 			written[at] = write{w.Input + w.Output, now}
 		}
 	})
@@ -181,17 +181,17 @@ func TestCacheHitsFollowWrites(t *testing.T) {
 func TestCacheIsUsedOnTheSameEndpoint(t *testing.T) {
 	m := build(t, quiet(), hour, 1)
 	var c Cache
-	try(m, 0, Work{Input: 1000, Output: 100}, &c, 0)
-	m.Finish(0, Work{Input: 1000, Output: 100}, true, &c, 1e6)
+	try(m, 0, Work{Input: 1000, Output: 100}, Memory{Cache: &c}, 0)
+	m.Finish(0, Work{Input: 1000, Output: 100}, true, Memory{Cache: &c}, 1e6)
 	next := Work{Input: 1500, Prefix: 1100, Output: 100}
-	hit := try(m, 0, next, &c, 2e6)
+	hit := try(m, 0, next, Memory{Cache: &c}, 2e6)
 	if lo, hi := int32(0.42*1100)-1, int32(0.77*1100); hit.Cached < lo || hit.Cached > hi {
 		t.Errorf("%d tokens cached, want %d to %d", hit.Cached, lo, hi)
 	}
-	if other := try(m, 1, next, &c, 2e6); other.Cached != 0 {
+	if other := try(m, 1, next, Memory{Cache: &c}, 2e6); other.Cached != 0 {
 		t.Errorf("another endpoint found %d tokens", other.Cached)
 	}
-	if late := try(m, 0, next, &c, 1e6+m.Endpoints[0].CacheMicros); late.Cached != 0 {
+	if late := try(m, 0, next, Memory{Cache: &c}, 1e6+m.Endpoints[0].CacheMicros); late.Cached != 0 {
 		t.Errorf("an expired cache held %d tokens", late.Cached)
 	}
 }
@@ -256,7 +256,7 @@ func TestBackgroundIsTheSameInEveryWorld(t *testing.T) {
 	for now := int64(0); now < 10*hour; now += TickMicros {
 		a.Tick(now)
 		b.Tick(now)
-		try(b, 0, Work{Input: 10, Output: 10}, &c, now)
+		try(b, 0, Work{Input: 10, Output: 10}, Memory{Cache: &c}, now)
 		for i := range a.Endpoints {
 			if x, y := &a.Endpoints[i], &b.Endpoints[i]; x.load != y.load || x.storm != y.storm || x.slow != y.slow || x.outage != y.outage {
 				t.Fatalf("endpoint %d at %d µs differs", i, now)
@@ -283,13 +283,84 @@ func TestParamsAreChecked(t *testing.T) {
 		if p.Validate() == nil {
 			t.Errorf("%s: accepted", name)
 		}
-		if _, err := NewBuilder(p, hour, 1); err == nil {
+		if _, err := NewBuilder(p, hour, 1, 1); err == nil {
 			t.Errorf("%s: a market was built", name)
 		}
 	}
 }
 
-func try(m *Market, at int32, w Work, cache *Cache, now int64) (a Answer) {
-	m.Try(&a, at, w, cache, now)
+func try(m *Market, at int32, w Work, memory Memory, now int64) (a Answer) {
+	m.Try(&a, at, w, memory, now)
 	return a
+}
+
+// What a client's conversations begin with is found by its other ones where one of them was served within the cache's lifetime, and only there.
+func TestSharedTokensAreFoundByOtherConversations(t *testing.T) {
+	m := build(t, quiet(), hour, 1)
+	client, other := make([]int64, len(m.Endpoints)), make([]int64, len(m.Endpoints))
+	first := Work{Input: 1000, Shared: 600, Output: 100}
+	if a := try(m, 0, first, Memory{new(Cache), client}, 0); a.Cached != 0 {
+		t.Errorf("the first conversation found %d tokens", a.Cached)
+	}
+	m.Finish(0, first, true, Memory{new(Cache), client}, 1e6)
+	second := Work{Input: 900, Shared: 600, Output: 100}
+	hit := try(m, 0, second, Memory{new(Cache), client}, 2e6).Cached
+	if want := int32(m.Endpoints[0].cacheHit * 600); hit != want || hit == 0 {
+		t.Errorf("the second conversation found %d tokens, want %d", hit, want)
+	}
+	for what, cached := range map[string]int32{
+		"another client":     try(m, 0, second, Memory{new(Cache), other}, 2e6).Cached,
+		"another endpoint":   try(m, 1, second, Memory{new(Cache), client}, 2e6).Cached,
+		"a short prompt":     try(m, 0, Work{Input: 500, Output: 100}, Memory{new(Cache), client}, 2e6).Cached,
+		"after its lifetime": try(m, 0, second, Memory{new(Cache), client}, 1e6+m.Endpoints[0].CacheMicros).Cached,
+	} {
+		if cached != 0 {
+			t.Errorf("%s found %d tokens", what, cached)
+		}
+	}
+	// A conversation's own past counts where it is longer.
+	var c Cache
+	c.write(0, 800, hour)
+	longer := Work{Input: 1200, Prefix: 800, Shared: 600, Output: 100}
+	if got, want := try(m, 0, longer, Memory{&c, client}, 2e6).Cached, int32(m.Endpoints[0].cacheHit*800); got != want {
+		t.Errorf("a later turn found %d tokens, want %d", got, want)
+	}
+}
+
+// The draw decides what endpoints are like, the seed what happens to them.
+func TestTheSeedLeavesTheMarketAsItIs(t *testing.T) {
+	p := DefaultParams()
+	market := func(draw, seed uint64) *Market {
+		b, err := NewBuilder(p, 1000*hour, draw, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := b.New(offers(), Demand{Flow: 2, MeanInput: 4000, MeanOutput: 600})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	a, b, c := market(1, 1), market(1, 2), market(2, 1)
+	incidents := func(m *Market) (n int) {
+		for i := range m.Endpoints {
+			n += len(m.Endpoints[i].outages.spells) * (i + 1)
+		}
+		return n
+	}
+	same := func(a, b *Market) bool {
+		for i := range a.Endpoints {
+			x, y := &a.Endpoints[i], &b.Endpoints[i]
+			if x.Slots != y.Slots || x.errors != y.errors || x.cacheHit != y.cacheHit || x.background != y.background {
+				return false
+			}
+		}
+		return true
+	}
+	if !same(a, b) || incidents(a) == incidents(b) {
+		t.Error("another seed: other endpoints, or the same incidents")
+	}
+	if same(a, c) || incidents(a) != incidents(c) {
+		t.Error("another draw: the same endpoints, or other incidents")
+	}
 }

@@ -70,29 +70,12 @@ type Skipped struct {
 // alias table of package prices; several offers of one provider for one model are numbered by rising input price,
 // output price, latency and throughput.
 func Offers() ([]Offer, []Skipped, error) {
-	book, err := prices.Embedded()
+	usable, lines, skipped, err := usableOffers()
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, err := readTable("openrouter-endpoints.csv.zst")
-	if err != nil {
-		return nil, nil, err
-	}
-	var usable []Offer
-	var lines []int
-	var skipped []Skipped
 	left := map[string]int{}
-	for _, row := range rows {
-		o, reason, err := parseOffer(row, book)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read %s: %w", row.at(), err)
-		}
-		if reason != "" {
-			skipped = append(skipped, Skipped{row.line, o.Model, o.ProviderName, reason})
-			continue
-		}
-		usable = append(usable, o)
-		lines = append(lines, row.line)
+	for _, o := range usable {
 		left[o.Model]++
 	}
 	var offers []Offer
@@ -105,11 +88,58 @@ func Offers() ([]Offer, []Skipped, error) {
 	}
 	slices.SortFunc(skipped, func(a, b Skipped) int { return cmp.Compare(a.Line, b.Line) })
 	numberSlugs(offers)
-	usual := usualCacheRead(book)
-	for i := range offers {
-		offers[i].UsualCacheRead = usual[offers[i].Provider]
-	}
 	return offers, skipped, nil
+}
+
+// LoneOffers returns the offers of n models that one provider alone offers, each of another provider: by name, the first ones of the source.
+// They are all of them when there are fewer.
+func LoneOffers(n int) ([]Offer, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	usable, _, _, err := usableOffers()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(usable, func(a, b Offer) int { return cmp.Compare(a.Model, b.Model) })
+	taken := map[string]bool{}
+	var lone []Offer
+	for i, o := range usable {
+		alone := (i == 0 || usable[i-1].Model != o.Model) && (i == len(usable)-1 || usable[i+1].Model != o.Model)
+		if alone && !taken[o.Provider] && len(lone) < n {
+			taken[o.Provider] = true
+			o.Slug = o.Provider
+			lone = append(lone, o)
+		}
+	}
+	return lone, nil
+}
+
+// usableOffers returns the rows that can be used, in the order of the source, with their lines, and those that can't.
+func usableOffers() (usable []Offer, lines []int, skipped []Skipped, err error) {
+	book, err := prices.Embedded()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	rows, err := readTable("openrouter-endpoints.csv.zst")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	usual := usualCacheRead(book)
+	for _, row := range rows {
+		o, reason, err := parseOffer(row, book)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("read %s: %w", row.at(), err)
+		}
+		if reason != "" {
+			skipped = append(skipped, Skipped{row.line, o.Model, o.ProviderName, reason})
+			continue
+		}
+		o.UsualCacheRead = usual[o.Provider]
+		usable = append(usable, o)
+		lines = append(lines, row.line)
+	}
+	return usable, lines, skipped, nil
 }
 
 // parseOffer reads one row. The reason is not empty when the row can't be used.

@@ -223,3 +223,24 @@ func TestEmbeddedOffers(t *testing.T) {
 		t.Errorf("embedded files have %d bytes, at most 64 KiB are allowed (%v)", size, err)
 	}
 }
+
+// The first models by name that one provider alone offers, a provider each; lines of the source by hand.
+func TestLoneOffers(t *testing.T) {
+	lone, err := LoneOffers(6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"01-ai/yi-large fireworks", "aetherwiing/mn-starcannon-12b featherless", "ai21/jamba-1.6-large ai21", "aion-labs/aion-1.0 aion-labs",
+		"amazon/nova-lite-v1 amazon-bedrock", "anthropic/claude-2.0 anthropic"}
+	got := make([]string, len(lone))
+	for i, o := range lone {
+		got[i] = o.Model + " " + o.Slug
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	all, err := LoneOffers(1000)
+	if err != nil || len(all) < 20 {
+		t.Errorf("%d in all, %v", len(all), err)
+	}
+}

@@ -35,6 +35,7 @@ type Params struct {
 	RejectS          float64 // mean seconds until a 429, beside a least of 0.08 s
 	QueueRejectRatio float64 // a queueing endpoint's 429 comes this times later
 	QuotaShare       float64 // share of the endpoints with a fixed quota of requests per minute …
+	TokenQuotaShare  float64 // … and of those with one of tokens per minute, of prompts and answers …
 	QuotaFlow        float64 // … of this times their expected part of the model's mean flow
 	Rejects          float64 // least chance of a 429 at every endpoint, whatever its load
 	ScarceRejects    float64 // the same for scarce models, which are short of capacity everywhere: …
@@ -44,7 +45,8 @@ type Params struct {
 	RetryAfterShare  float64 // share of the 429s that state a Retry-After of 2 to 10 s
 
 	// Speed.
-	TTFTSigma    float64 // log standard deviation of the time to first token
+	TTFTSigma    float64 // log standard deviation of the time to first token, in the geometric mean over endpoints
+	TailSpread   float64 // how much it differs between providers: exponent of the ratios of measured ones; 0 = not at all
 	TTFTLoad     float64 // time to first token grows by this × load²
 	PrefillRate  float64 // uncached input tokens per second
 	TailShare    float64 // share of the requests that hit a slow start …
@@ -93,10 +95,10 @@ type Spells struct {
 // DefaultParams returns the parameters of the default scenario.
 func DefaultParams() Params {
 	return Params{
-		PriceScale:      1.8,
-		PriceSpread:     0.955,
-		LatencyScale:    0.988,
-		ThroughputScale: 2.245,
+		PriceScale:      1.725,
+		PriceSpread:     0.872,
+		LatencyScale:    1.02,
+		ThroughputScale: 2.266,
 		SpeedSpread:     1,
 
 		Headroom:         40,
@@ -104,10 +106,10 @@ func DefaultParams() Params {
 		EndpointSigma:    0.5,
 		SmallModels:      0.35,
 		LeastSlots:       3,
-		Background:       0.354,
-		BackgroundSpread: 0.19,
-		BackgroundModel:  0.2,
-		BackgroundCheap:  0.24,
+		Background:       0.336,
+		BackgroundSpread: 0.219,
+		BackgroundModel:  0.18,
+		BackgroundCheap:  0.294,
 		BackgroundWave:   0.21,
 		BackgroundPhaseH: 8,
 		BackgroundSigma:  0.3,
@@ -115,9 +117,11 @@ func DefaultParams() Params {
 		QueueShare:       0.5,
 		QueueLimit:       1.35,
 		QueueWaitS:       6,
-		RejectS:          1.2,
+		RejectS:          1.35,
 		QueueRejectRatio: 2.6,
-		QuotaFlow:        3,
+		QuotaShare:       0.06,
+		TokenQuotaShare:  0.06,
+		QuotaFlow:        3.2,
 		Rejects:          0.0004,
 		ScarceRejects:    0.205,
 		ScarceErrors:     0.065,
@@ -125,14 +129,15 @@ func DefaultParams() Params {
 		ScarceModels:     1,
 		RetryAfterShare:  0.3,
 
-		TTFTSigma:    0.81,
-		TTFTLoad:     0.9,
+		TTFTSigma:    0.755,
+		TailSpread:   0.26,
+		TTFTLoad:     0.923,
 		PrefillRate:  15_000,
 		TailShare:    0.014,
 		TailSlope:    1.6,
 		TailMost:     60,
 		DecodeSigma:  0.25,
-		DecodeLoad:   0.26,
+		DecodeLoad:   0.272,
 		LoadCeiling:  1.2,
 		MidstreamOf:  0.02,
 		ToolErrorBad: 0.02,
@@ -143,13 +148,13 @@ func DefaultParams() Params {
 		Outage:         Spells{EveryH: 90, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
 		ProviderOutage: Spells{EveryH: 75, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
 		Domains:        6,
-		ErrorMean:      0.042,
-		ErrorSigma:     1.5,
+		ErrorMean:      0.0494,
+		ErrorSigma:     1.67,
 		FailWave:       0.27,
 		QuickErrors:    0.65,
 		QuickErrorS:    1,
-		HangS:          3.2,
-		HangWithErrors: 1.15,
+		HangS:          3.0,
+		HangWithErrors: 1.144,
 
 		CacheShare:    0.75,
 		CacheHitLo:    0.42,
@@ -188,7 +193,7 @@ func (p Params) Validate() error {
 		name string
 		v    float64
 	}{
-		{"price spread", p.PriceSpread}, {"speed spread", p.SpeedSpread}, {"price games", p.PriceGames}, {"quota share", p.QuotaShare}, {"rejects", p.Rejects}, {"rejects of scarce models", p.ScarceRejects}, {"errors of scarce models", p.ScarceErrors}, {"queue share", p.QueueShare}, {"retry-after share", p.RetryAfterShare}, {"tail share", p.TailShare},
+		{"price spread", p.PriceSpread}, {"speed spread", p.SpeedSpread}, {"price games", p.PriceGames}, {"quota share", p.QuotaShare}, {"token quota share", p.TokenQuotaShare}, {"rejects", p.Rejects}, {"rejects of scarce models", p.ScarceRejects}, {"errors of scarce models", p.ScarceErrors}, {"queue share", p.QueueShare}, {"retry-after share", p.RetryAfterShare}, {"tail share", p.TailShare},
 		{"mid-stream share", p.MidstreamOf}, {"tool errors", p.ToolErrorBad}, {"error mean", p.ErrorMean}, {"quick errors", p.QuickErrors},
 		{"cache share", p.CacheShare}, {"cache hit (low)", p.CacheHitLo}, {"cache hit (high)", p.CacheHitHi}, {"usual discount", p.UsualDiscount},
 		{"cancel billed", p.CancelBilled}, {"background wave", p.BackgroundWave}, {"wave of failures", p.FailWave},
@@ -200,7 +205,7 @@ func (p Params) Validate() error {
 		v    float64
 	}{
 		{"model sigma", p.ModelSigma}, {"endpoint sigma", p.EndpointSigma}, {"small models", p.SmallModels}, {"background", p.Background}, {"background spread", p.BackgroundSpread}, {"background between models", p.BackgroundModel}, {"background of cheap endpoints", p.BackgroundCheap},
-		{"background sigma", p.BackgroundSigma}, {"queue wait", p.QueueWaitS}, {"reject time", p.RejectS}, {"ttft sigma", p.TTFTSigma}, {"ttft load", p.TTFTLoad},
+		{"background sigma", p.BackgroundSigma}, {"queue wait", p.QueueWaitS}, {"reject time", p.RejectS}, {"ttft sigma", p.TTFTSigma}, {"tail spread", p.TailSpread}, {"ttft load", p.TTFTLoad},
 		{"tail slope", p.TailSlope}, {"decode sigma", p.DecodeSigma}, {"decode load", p.DecodeLoad}, {"tool sigma", p.ToolSigma}, {"error sigma", p.ErrorSigma},
 		{"quick error time", p.QuickErrorS}, {"hang time", p.HangS}, {"hang exponent", p.HangWithErrors},
 	} {

@@ -10,7 +10,7 @@ import (
 func TestScarceModelsAreShortEverywhere(t *testing.T) {
 	p := quiet()
 	p.ScarceFirst, p.ScarceModels, p.ScarceRejects = 1, 2, 0.3
-	b, err := NewBuilder(p, hour, 1)
+	b, err := NewBuilder(p, hour, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,16 +23,16 @@ func TestScarceModelsAreShortEverywhere(t *testing.T) {
 			w, rejected := Work{Input: 1000, Output: 100}, 0
 			const tries = 4000
 			for range tries {
-				if try(m, int32(at), w, new(Cache), 0).Kind == RateLimited {
+				if try(m, int32(at), w, Memory{Cache: new(Cache)}, 0).Kind == RateLimited {
 					rejected++
 				} else {
-					m.Finish(int32(at), w, false, nil, 0)
+					m.Finish(int32(at), w, false, Memory{}, 0)
 				}
 			}
 			if share := float64(rejected) / tries; math.Abs(share-want) > 4*math.Sqrt(want*(1-want)/tries) { // 4 standard errors
 				t.Errorf("model of rank %d: endpoint %d turns %.3f of the requests away, want %.1f", rank, at, share, want)
 			}
-			if _, eligible := m.Quote(int32(at), w, new(Cache), 0); !eligible {
+			if _, eligible := m.Quote(int32(at), w, Memory{Cache: new(Cache)}, 0); !eligible {
 				t.Errorf("model of rank %d: endpoint %d is not eligible", rank, at)
 			}
 		}
@@ -48,7 +48,7 @@ func TestFailuresTakeLongerByDay(t *testing.T) {
 	mean := func() float64 {
 		sum := 0.0
 		for range 20_000 {
-			sum += float64(try(m, 0, Work{Input: 1000, Output: 100}, new(Cache), 0).Duration)
+			sum += float64(try(m, 0, Work{Input: 1000, Output: 100}, Memory{Cache: new(Cache)}, 0).Duration)
 		}
 		return sum
 	}

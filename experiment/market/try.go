@@ -17,6 +17,7 @@ const (
 type Work struct {
 	Input  int32 // prompt tokens
 	Prefix int32 // of those, the ones that the conversation's last turn ended with
+	Shared int32 // of those, the first ones, with which all of the client's conversations begin
 	Output int32 // tokens of a complete answer
 }
 
@@ -38,11 +39,11 @@ const (
 )
 
 // Try starts an attempt at an endpoint at now and tells in a how it will end. Unless it is RateLimited, it takes a place until Finish.
-func (m *Market) Try(a *Answer, at int32, w Work, cache *Cache, now int64) {
+func (m *Market) Try(a *Answer, at int32, w Work, memory Memory, now int64) {
 	e, p, t, rng := &m.Endpoints[at], &m.params, m.tables, &m.attempt
 	*a = Answer{}
 	load := e.load + float64(e.inFlight+1)/e.Slots
-	if e.overQuota(now) {
+	if e.quota.limits() && e.quota.refuses(w, now) {
 		a.Kind, a.Duration, a.RetryAfter = RateLimited, micros(leastReject), quotaWindow-now%quotaWindow
 		return
 	}
@@ -62,13 +63,13 @@ func (m *Market) Try(a *Answer, at int32, w Work, cache *Cache, now int64) {
 		}
 	}
 	a.Kind, a.Output = Served, w.Output
-	a.Cached = e.reads(at, w, cache, now)
+	a.Cached = e.reads(at, w, memory, now)
 	over := max(load-1, 0)
 	if load > p.LoadCeiling {
 		load = p.LoadCeiling
 	}
 	square := load * load
-	ttft := (e.ttft*e.slow*t.ttft.Draw(rng) + float64(w.Input-a.Cached)/p.PrefillRate) * (1 + p.TTFTLoad*square)
+	ttft := (e.ttft*e.slow*t.ttft[e.tail].Draw(rng) + float64(w.Input-a.Cached)/p.PrefillRate) * (1 + p.TTFTLoad*square)
 	if p.TailShare > 0 && rng.Chance(p.TailShare) {
 		ttft *= min(math.Exp(p.TailSlope*(0.5+t.expo.Draw(rng))), p.TailMost)
 	}
@@ -83,33 +84,18 @@ func (m *Market) Try(a *Answer, at int32, w Work, cache *Cache, now int64) {
 	}
 	if broken {
 		a.Kind = Broken
-		a.Output = int32(float64(w.Output) * rng.Float64())
+		a.Output = max(1, int32(float64(w.Output)*rng.Float64()))
 	}
 	a.TTFT = micros(ttft)
 	a.Duration = a.TTFT + micros(perToken*float64(a.Output))
 }
 
-// reads returns how many prompt tokens the endpoint, which has index at, reads from what its cache holds of the conversation.
-func (e *Endpoint) reads(at int32, w Work, cache *Cache, now int64) int32 {
-	if e.cacheHit == 0 || w.Prefix == 0 {
+// reads returns how many prompt tokens the endpoint, which has index at, reads from its cache.
+func (e *Endpoint) reads(at int32, w Work, memory Memory, now int64) int32 {
+	if e.cacheHit == 0 {
 		return 0
 	}
-	return int32(e.cacheHit * float64(min(w.Prefix, cache.held(at, now))))
-}
-
-// quotaWindow is the length of the fixed windows over which a quota counts, µs.
-const quotaWindow = 60_000_000
-
-// overQuota counts a request against the endpoint's quota and reports whether the quota of the minute is used up.
-func (e *Endpoint) overQuota(now int64) bool {
-	if e.quota == 0 {
-		return false
-	}
-	if minute := now / quotaWindow; minute != e.minute {
-		e.minute, e.used = minute, 0
-	}
-	e.used++
-	return e.used > e.quota
+	return int32(e.cacheHit * float64(memory.held(at, w, now)))
 }
 
 // fail ends an attempt with an error before the first token.
@@ -124,11 +110,11 @@ func (m *Market) fail(a *Answer, e *Endpoint) {
 }
 
 // Finish frees the place of an attempt. When it was served, the endpoint's prompt cache now holds the conversation.
-func (m *Market) Finish(at int32, w Work, served bool, cache *Cache, now int64) {
+func (m *Market) Finish(at int32, w Work, served bool, memory Memory, now int64) {
 	e := &m.Endpoints[at]
 	e.inFlight--
 	if served && e.CacheMicros > 0 {
-		cache.write(at, w.Input+w.Output, now+e.CacheMicros)
+		memory.write(at, w, now+e.CacheMicros)
 	}
 }
 

@@ -139,6 +139,7 @@ func (m *Model) nextStep(s *Session) {
 	}
 	s.Prompt = min(prompt, int32(p.MaxPrompt))
 	s.Prefix = min(s.Prefix, s.Prompt)
+	s.Shared = p.sharedOf(s.Prompt)
 	s.Output = 1 + cut(l.output.Draw(&s.stream), p.MaxOutput-1)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"switchback/experiment/random"
@@ -35,6 +36,14 @@ type Model struct {
 	firsts   []int32 // the recorded turns that begin a conversation, by time
 }
 
+// Shares reports whether requests can begin with tokens that the client's other conversations begin with too.
+func (m *Model) Shares() bool {
+	if m.recorded != nil {
+		return slices.ContainsFunc(m.recorded, func(t turn) bool { return t.shared > 0 })
+	}
+	return m.laws.params.SharedPrompt > 0
+}
+
 // client is one customer of one model.
 type client struct {
 	rate  []float32 // conversations per second in each window; repeats
@@ -62,16 +71,22 @@ type laws struct {
 }
 
 // New divides the clients of the traces over the models and fits the models' token scales.
-// Days is how long the experiment lasts. The first model gets the most traffic.
-func New(models []string, traces []Trace, p Params, days int, seed uint64) (*Workload, error) {
+// The draw decides which clients a model has and how long its texts are, the seed what happens in the days that the experiment lasts. The first model
+// gets the most traffic.
+func New(models []string, traces []Trace, p Params, days int, draw, seed uint64) (*Workload, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if len(models) == 0 || len(traces) == 0 || days < 1 {
+	if len(models) <= p.LoneModels || len(traces) == 0 || days < 1 {
 		return nil, errors.New("workload: no model, no trace or no day")
 	}
+	if p.Chats != "" {
+		if err := p.followChats(); err != nil {
+			return nil, err
+		}
+	}
 	traces, gaps := fillGaps(traces)
-	parts := divide(sources(traces), len(models), p.ModelSkew, random.New(seed, "workload", "divide"))
+	parts := divide(sources(traces), len(models), p.ModelSkew, random.New(draw, "workload", "divide"))
 	l := newLaws(p, days, seed)
 	var week *[weekHours]float64
 	if p.Shape != "" {
@@ -98,7 +113,7 @@ func New(models []string, traces []Trace, p Params, days int, seed uint64) (*Wor
 		w.Models[m].addClients(parts[m], cellOf, p)
 	}
 	w.scaleFlow(p, week)
-	w.scaleTokens(p, seed)
+	w.scaleTokens(p, draw)
 	for _, tr := range traces {
 		if tr.Windows*WindowSeconds < days*86400 {
 			w.Notes = append(w.Notes, fmt.Sprintf("trace %s lasts %d day(s) and is repeated", tr.Name, tr.Windows*WindowSeconds/86400))
@@ -222,6 +237,11 @@ func (w *Workload) scaleFlow(p Params, week *[weekHours]float64) {
 	}
 	for i := range w.Models {
 		w.Models[i].cutPeaks(p.PeakToMean)
+	}
+	if p.LoneModels > 0 {
+		w.shareOut(len(w.Models)-p.LoneModels, p.LoneShare)
+	}
+	for i := range w.Models {
 		total += w.Models[i].weekShare()
 	}
 	perWindow := p.RequestsPerWeek / total
@@ -234,6 +254,27 @@ func (w *Workload) scaleFlow(p Params, week *[weekHours]float64) {
 		}
 		m.Flow = m.weekShare() / weekWindows * p.meanTurns()
 		m.PeakFlow = m.peak() * p.meanTurns()
+	}
+}
+
+// shareOut gives the models from that number on a share of the whole flow.
+func (w *Workload) shareOut(from int, share float64) {
+	first, rest := 0.0, 0.0
+	for i := range w.Models {
+		if i < from {
+			first += w.Models[i].weekShare()
+		} else {
+			rest += w.Models[i].weekShare()
+		}
+	}
+	factor := share / (1 - share) * first / rest
+	for i := from; i < len(w.Models); i++ {
+		for j := range w.Models[i].clients {
+			rate := w.Models[i].clients[j].rate
+			for k := range rate {
+				rate[k] *= float32(factor)
+			}
+		}
 	}
 }
 

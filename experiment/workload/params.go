@@ -10,6 +10,8 @@ import (
 type Params struct {
 	RequestsPerWeek float64 // all turns of all models in the first week, > 0
 	ModelSkew       float64 // exponent of the Zipf law of the models' flows, ≥ 0
+	LoneModels      int     // the last so many of the models, those with one provider, get …
+	LoneShare       float64 // … this share of all requests, in (0, 1), whatever the law says
 	PeakToMean      float64 // a model's 10-minute flow is cut at this multiple of its mean, > 1
 	MaxCV           float64 // burstiness of a client's starts is cut here; 1 is Poisson-like, ≥ 0.5
 	Whale           float64 // the largest client of each model sends this times its share; 1 = as recorded
@@ -21,6 +23,7 @@ type Params struct {
 	AgentShare    float64 // share of the conversations that are long agent loops
 	AgentTurns    float64 // mean turns of an agent loop, ≥ 1
 	Agents        string  // laws of agent loops, one of [AgentLaws], in place of AgentTurns, AgentGapS and the laws of all turns' tokens; "" = those
+	Chats         string  // laws of the other conversations, one of [ChatLaws], in place of SingleShare, ChatTurns, the gaps and the mean tokens; "" = those
 	DocumentShare float64 // share of the conversations that are about a long text, which is never compacted
 	DocumentFrom  float64 // length of the shortest such text, tokens, > 0 …
 	DocumentTo    float64 // … and of the longest; the logarithm is spread evenly between them
@@ -35,6 +38,7 @@ type Params struct {
 	MaxPrompt     int     // tokens
 	MaxOutput     int     // tokens
 	FollowUpText  float64 // length of a later turn's new text relative to a first prompt
+	SharedPrompt  int     // tokens that all conversations of a client begin with, where they are as long; 0 = none
 
 	MeanInput    float64 // mean input tokens of a request, over all traffic; 0 = no scaling to a mean
 	GeoMeanInput float64 // geometric mean over models of the models' mean input tokens
@@ -88,18 +92,19 @@ func DefaultParams() Params {
 		MaxPrompt:     700_000,
 		MaxOutput:     16_000,
 		FollowUpText:  1,
+		SharedPrompt:  BlockTokens,
 
 		MeanInput:    4292,
-		GeoMeanInput: 3200,
+		GeoMeanInput: 3204,
 		InputSigma:   1.45,
-		GeoOutput:    950,
+		GeoOutput:    988,
 		OutputSpread: 0.3,
 		OwnTokens:    0.2,
 		ShortShare:   0.47,
-		ShortMedian:  222,
+		ShortMedian:  276,
 		ShortSigma:   0.9,
 		LongMedian:   647,
-		LongSigma:    1.52,
+		LongSigma:    1.62,
 		AnswerGrowth: 1,
 
 		MixDrift:  0.58,
@@ -147,9 +152,12 @@ func (p Params) Validate() error {
 	share("tool share", p.ToolShare)
 	share("cancel share", p.CancelShare)
 	positive("patience", p.PatienceS)
+	atLeast("lone models", float64(p.LoneModels), 0)
+	check(p.LoneModels == 0 || p.LoneShare > 0 && p.LoneShare < 1, "share of the lone models", p.LoneShare, "between 0 and 1")
 	positive("max prompt", float64(p.MaxPrompt))
 	positive("max output", float64(p.MaxOutput))
 	positive("follow-up text", p.FollowUpText)
+	atLeast("shared prompt", float64(p.SharedPrompt), 0)
 	atLeast("mean input", p.MeanInput, 0)
 	positive("geometric mean input", p.GeoMeanInput)
 	check(p.MeanInput == 0 || p.MeanInput >= p.GeoMeanInput, "mean input", p.MeanInput, "at least the geometric mean")
@@ -166,7 +174,7 @@ func (p Params) Validate() error {
 	atLeast("mix drift", p.MixDrift, 0)
 	atLeast("mix noise", p.MixNoise, 0)
 	positive("mix correlation time", p.MixHours)
-	problems = append(problems, checkName("shape", p.Shape, Shapes()), checkName("agents", p.Agents, AgentLaws()))
+	problems = append(problems, checkName("shape", p.Shape, Shapes()), checkName("agents", p.Agents, AgentLaws()), checkName("chats", p.Chats, ChatLaws()))
 	return errors.Join(problems...)
 }
 

@@ -18,6 +18,7 @@ type Recorded struct {
 	Session      string // conversation; "" = a conversation of its own
 	Client       string
 	InputTokens  int // whole prompt, cached tokens included
+	SharedTokens int // first tokens of the prompt with which all of the client's prompts begin; 0 = not known
 	OutputTokens int // of a complete answer
 	Tools        bool
 }
@@ -25,7 +26,8 @@ type Recorded struct {
 // turn is a recorded request of one model.
 type turn struct {
 	at            int64
-	input, output int32
+	input, shared int32
+	output        int32
 	next          int32 // later turn of the same conversation; −1 none
 	left          int32 // turns of the conversation from this one on
 	client        int32
@@ -130,7 +132,7 @@ func (m *Model) record(r Recorded, heads, clients map[string]int32) {
 	most := m.laws.params
 	at := int32(len(m.recorded))
 	m.recorded = append(m.recorded, turn{
-		at: r.AtUS, input: int32(min(r.InputTokens, most.MaxPrompt)), output: int32(min(r.OutputTokens, most.MaxOutput)), next: -1, client: client, tools: r.Tools,
+		at: r.AtUS, input: int32(min(r.InputTokens, most.MaxPrompt)), shared: int32(min(r.SharedTokens, r.InputTokens, most.MaxPrompt)), output: int32(min(r.OutputTokens, most.MaxOutput)), next: -1, client: client, tools: r.Tools,
 	})
 	if r.Session == "" {
 		m.firsts = append(m.firsts, at)
@@ -195,7 +197,7 @@ func (m *Model) replayTurn(s *Session) {
 	if s.Turn > 0 {
 		s.Prefix = min(s.Prompt+s.Output, t.input)
 	}
-	s.Prompt, s.Output, s.Tools = t.input, t.output, t.tools
+	s.Prompt, s.Shared, s.Output, s.Tools = t.input, t.shared, t.output, t.tools
 }
 
 // Trace names that PublicTrace knows.
@@ -205,7 +207,7 @@ const (
 )
 
 // PublicTrace returns a public trace as requests for one model, repeated until the horizon, µs. Prompts of the Mooncake trace
-// that begin with the blocks of an earlier prompt go on its conversation.
+// that begin with the blocks of an earlier prompt go on its conversation; its first block is the same in all of them.
 func PublicTrace(name, model string, horizon int64) ([]Recorded, error) {
 	var arrivals []Arrival
 	var err error
@@ -227,6 +229,9 @@ func PublicTrace(name, model string, horizon int64) ([]Recorded, error) {
 		for i, a := range arrivals {
 			if at := round*length + a.AtUS; at < horizon {
 				r := Recorded{AtUS: at, Model: model, Client: name, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens}
+				if len(a.Blocks) > 1 {
+					r.SharedTokens = BlockTokens
+				}
 				if sessions[i] >= 0 {
 					r.Session = fmt.Sprintf("%d/%d", round, sessions[i])
 				}

@@ -11,9 +11,9 @@ import (
 
 // scaleTokens fits each model's token scales so that its expected tokens per request meet the targets:
 // output means spread around GeoOutput, input means whose geometric mean is GeoMeanInput and whose traffic-weighted mean is MeanInput.
-func (w *Workload) scaleTokens(p Params, seed uint64) {
+func (w *Workload) scaleTokens(p Params, draw uint64) {
 	n := len(w.Models)
-	rng := random.New(seed, "workload", "token scales")
+	rng := random.New(draw, "workload", "token scales")
 	normal := random.Normal()
 	share := make([]float64, n)
 	total := 0.0
@@ -34,8 +34,8 @@ func (w *Workload) scaleTokens(p Params, seed uint64) {
 	var models sync.WaitGroup // each has streams of its own, so their order does not matter
 	for i := range w.Models {
 		models.Go(func() {
-			w.Models[i].fitScales(p.GeoMeanInput*math.Exp(sigma*zIn[i]), p.GeoOutput*math.Exp(p.OutputSpread*zOut[i]), seed)
-			w.Models[i].addLoops(seed)
+			w.Models[i].fitScales(p.GeoMeanInput*math.Exp(sigma*zIn[i]), p.GeoOutput*math.Exp(p.OutputSpread*zOut[i]), draw)
+			w.Models[i].addLoops(draw)
 		})
 	}
 	models.Wait()

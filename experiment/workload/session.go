@@ -17,6 +17,7 @@ type Session struct {
 
 	Prompt int32 // input tokens of the current turn
 	Prefix int32 // of those, the ones that the previous turn's prompt and answer end with
+	Shared int32 // of those, the first ones, with which all of the client's conversations begin
 	Output int32 // tokens that a complete answer of the current turn has
 
 	waits int32 // of a recorded agent's later steps that follow a person's wait
@@ -129,7 +130,16 @@ func (m *Model) addTurn(s *Session, text, answer float64) {
 	}
 	s.Prompt = min(prompt, int32(p.MaxPrompt))
 	s.Prefix = min(s.Prefix, s.Prompt)
+	s.Shared = p.sharedOf(s.Prompt)
 	s.Output = 1 + cut(answer*m.outputScale*m.laws.growth.at(s.Prompt), p.MaxOutput-1)
+}
+
+// sharedOf is how many tokens of a prompt are those that the client's prompts share: none of one that is shorter.
+func (p *Params) sharedOf(prompt int32) int32 {
+	if int(prompt) < p.SharedPrompt {
+		return 0
+	}
+	return int32(p.SharedPrompt)
 }
 
 // cut rounds tokens down, to most at most.

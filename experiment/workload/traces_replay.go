@@ -16,10 +16,14 @@ type Arrival struct {
 	InputTokens  int
 	OutputTokens int
 
-	// Blocks are the ids of the prompt's blocks of 512 tokens: two prompts whose first n ids are equal have their
+	// Blocks are the ids of the prompt's blocks of BlockTokens: two prompts whose first n ids are equal have their
 	// first n blocks in common. Nil where the trace doesn't say.
 	Blocks []int32
 }
+
+// BlockTokens is the length of the blocks of the Mooncake trace, tokens. Its 12,031 prompts, of 7,373 conversations, all begin with the same block:
+// the instructions of the service. Prompts that have more in common count as one conversation's: see [MooncakeStats].
+const BlockTokens = 512
 
 // AzureConversation returns one hour of a conversation service of November 2023: 19,366 requests in 3,502 s, by
 // rising time. Source: Azure public dataset (Patel et al., ISCA 2024).
@@ -57,7 +61,8 @@ func MooncakeConversation() ([]Arrival, error) {
 type ConversationStats struct {
 	Requests      int
 	Conversations int
-	BlockHitShare float64 // share of the prompts' blocks that a cache without limits would hold
+	Blocks        int     // of all prompts
+	BlockHitShare float64 // share of them that a cache without limits would hold
 
 	Turns        Quantiles // requests of a conversation
 	MaxTurns     int
@@ -85,7 +90,7 @@ func MooncakeStats() (ConversationStats, error) {
 		case "output_tokens":
 			s.Requests, s.OutputTokens = count, r.quantiles()
 		case "block_hit_share":
-			s.BlockHitShare = r.float("mean")
+			s.Blocks, s.BlockHitShare = count, r.float("mean")
 		default:
 			r.fail(fmt.Errorf("quantity: unknown %q", name))
 		}

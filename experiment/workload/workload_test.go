@@ -22,7 +22,7 @@ func build(t testing.TB, p Params, seed uint64) *Workload {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := New(names(20), traces, p, 7, seed)
+	w, err := New(names(20), traces, p, 7, seed, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func BenchmarkNew(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := New(names(20), traces, DefaultParams(), 7, 1); err != nil {
+		if _, err := New(names(20), traces, DefaultParams(), 7, 1, 1); err != nil {
 			b.Fatal(err)
 		}
 	}

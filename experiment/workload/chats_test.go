@@ -1,0 +1,59 @@
+package workload
+
+import (
+	"math"
+	"testing"
+
+	"switchback/experiment/random"
+)
+
+// reused is the share of the prompts' tokens that a cache without limits would hold, in blocks as the trace counts them.
+func reused(w *Workload, conversations int, whole bool) (share, turns float64) {
+	var held, all, n float64
+	for i := range w.Models {
+		m := &w.Models[i]
+		rng := random.New(1, "test", "reuse", m.Name)
+		for range conversations {
+			var s Session
+			m.start(&s, random.Seeded(rng.Uint64()), 0, 0)
+			for more := true; more; more = s.More() {
+				m.NextTurn(&s, 0)
+				tokens := max(s.Prefix, s.Shared)
+				if whole {
+					tokens -= tokens % BlockTokens
+				}
+				held += float64(tokens)
+				all += float64(s.Prompt)
+				n++
+			}
+		}
+	}
+	return held / all, n / float64(conversations*len(w.Models))
+}
+
+func TestChatsAreThoseOfTheTrace(t *testing.T) {
+	known, err := MooncakeStats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := DefaultParams()
+	p.UseChats(ChatsMooncake)
+	w := build(t, p, 3)
+	share, turns := reused(w, 2000, true)
+	t.Logf("reused %.3f (trace %.3f), turns %.2f (trace %.2f)", share, known.BlockHitShare, turns, known.Turns.Mean)
+	if math.Abs(share-known.BlockHitShare) > 0.1 { // ours 0.44: nobody edits what was said before, as some in the trace do
+		t.Errorf("a cache without limits holds %.3f of the prompts, in the trace %.3f of their blocks", share, known.BlockHitShare)
+	}
+	if math.Abs(turns-float64(known.Turns.Mean)) > 0.05 {
+		t.Errorf("conversations have %.2f turns, in the trace %.2f", turns, known.Turns.Mean)
+	}
+}
+
+// In the default week a cache without limits holds more than a chat service's (0.37 in Mooncake's trace) and less than coding agents' (0.958 in TraceLab's).
+func TestReuseOfTheDefaultWeek(t *testing.T) {
+	share, _ := reused(build(t, DefaultParams(), 3), 2000, false)
+	t.Logf("reused %.3f", share)
+	if share < 0.37 || share > 0.958 {
+		t.Errorf("a cache without limits holds %.3f of the prompts", share)
+	}
+}
