@@ -20,7 +20,9 @@ func TestCheapestCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := gather(t, func(emit func(*Batch) error) (DriveSummary, error) { return s.drive(context.Background(), DriveConfig{}, emit) })
+	c := gather(t, func(emit func(*Batch) error) (DriveSummary, error) {
+		return s.drive(context.Background(), DriveConfig{}, emit)
+	})
 	markets := map[string]*market.Market{}
 	for _, j := range s.jobs {
 		m, err := s.builder.New(j.offers, market.Demand{Flow: j.demand.Flow, MeanOutput: j.demand.MeanOutput, MeanInput: j.demand.MeanInput, Rank: j.number})

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // levels measures the published metrics of rows as they come, per (arm, model, block), with histograms of 1 % wide bins.
@@ -236,11 +238,19 @@ func (l *levels) table(control, treatment string) levelTable {
 	return t
 }
 
-// published is the result table of the announcement of 28 Oct 2026.
-var published = struct{ control, treatment, effect []float64 }{
+// costPerRequest is the place of the cost per request among the levels.
+const costPerRequest = 3
+
+// published is the result table of the announcement of 28 Oct 2026: levels, effects in % and their 95 % intervals.
+var published = struct {
+	control, treatment, effect []float64
+	intervals                  [][2]float64
+}{
 	[]float64{1007, 4601, 62.4, 1.25, .301, 1130, 6032, 4.00, 41.5, 7.1, 10.4, 349, 4292},
 	[]float64{837, 3733, 72.6, 1.32, .324, 941, 4504, 3.24, 34.9, 3.8, 6.9, 242},
 	[]float64{-16.9, -18.9, 16.3, 6.0, 7.3, -16.7, -25.3, -19.0, -16.0, -67, -47, -55},
+	[][2]float64{{-19.8, -13.9}, {-21.9, -15.7}, {13.8, 18.9}, {5.1, 7.0}, {4.9, 9.6}, {-19.7, -13.8}, {-29.0, -21.6}, {-23.6, -14.2}, {-19.7, -12.2},
+		{-72, -62}, {-52, -41}, {-60, -48}},
 }
 
 func (t levelTable) String() string {
@@ -358,5 +368,16 @@ func (c *levelCell) effectMetrics() []float64 {
 	return v
 }
 
-// publishedSD is the pair-to-pair standard deviation that the published intervals imply.
-var publishedSD = []float64{.092, .099, .057, .023, .057, .091, .128, .150, .115, .39, .27, .34}
+// publishedSD is the pair-to-pair standard deviation of each log effect that the published intervals imply.
+var publishedSD = impliedSD()
+
+// impliedSD takes the intervals for what 28 pairs give: the mean of the logarithms ± the quantile of Student's t × SD ÷ √28.
+func impliedSD() []float64 {
+	const pairs = 28
+	t := distuv.StudentsT{Sigma: 1, Nu: pairs - 1}.Quantile(0.975)
+	sd := make([]float64, len(published.intervals))
+	for i, interval := range published.intervals {
+		sd[i] = (math.Log1p(interval[1]/100) - math.Log1p(interval[0]/100)) / (2 * t) * math.Sqrt(pairs)
+	}
+	return sd
+}

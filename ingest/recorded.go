@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"time"
 
 	"switchback/experiment"
@@ -17,6 +18,8 @@ type Recorded struct {
 	FromCache   int64               // answered from the gateway's own cache: no router was asked
 	NoTokens    int64               // without the number of input or output tokens, as failed requests are
 	First, Last time.Time           // of all rows; zero when there are none
+	Lacking     string              // id of the first request of NoTokens, "" when there is none …
+	Lacks       string              // … and which number it lacks: "input_tokens unknown", "output_tokens 0"
 }
 
 // Recorded returns the requests of the store that came from start on and before end. Times are counted from start.
@@ -28,7 +31,29 @@ func (s *Store) Recorded(ctx context.Context, start, end time.Time) (Recorded, e
 	if r.Requests, err = s.readRecorded(ctx, start, end); err != nil {
 		return Recorded{}, fmt.Errorf("requests to replay: %w", err)
 	}
+	if r.NoTokens > 0 {
+		if r.Lacking, r.Lacks, err = s.firstLacking(ctx, start, end); err != nil {
+			return Recorded{}, fmt.Errorf("requests to replay: %w", err)
+		}
+	}
 	return r, nil
+}
+
+// firstLacking returns the first request that is counted as NoTokens, and what it lacks.
+func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (id, lacks string, err error) {
+	var input, output sql.NullInt64
+	err = s.db.QueryRowContext(ctx, `SELECT request_id, input_tokens, output_tokens
+		FROM requests WHERE ts >= ? AND ts < ? AND status IS DISTINCT FROM ? AND NOT coalesce(input_tokens >= 1 AND output_tokens >= 1, false)
+		ORDER BY ts, request_id, source LIMIT 1`, start.UTC(), end.UTC(), experiment.StatusGatewayCache).Scan(&id, &input, &output)
+	if input.Int64 >= 1 {
+		input, lacks = output, "output_tokens "
+	} else {
+		lacks = "input_tokens "
+	}
+	if !input.Valid {
+		return id, lacks + "unknown", err
+	}
+	return id, lacks + strconv.FormatInt(input.Int64, 10), err
 }
 
 func (s *Store) countRecorded(ctx context.Context, start, end time.Time) (Recorded, error) {

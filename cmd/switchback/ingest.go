@@ -157,7 +157,7 @@ func incompleteLoad(report ingest.LoadReport, s *ingestSettings) error {
 	}
 	switch {
 	case code == exitUsage:
-		return unreadError(report)
+		return unreadError(report, "")
 	case report.CutShort:
 		return &ExitError{Code: code, Err: fmt.Errorf("load: cut short, so that nothing of it was loaded: %s", some(cutShort(report))), Hint: "load it again when it is whole"}
 	case report.TooManyRejects:

@@ -58,7 +58,7 @@ func (j *job) reportLogs(ctx context.Context, store *ingest.Store, book *prices.
 		return r, err
 	}
 	if rows, err := scalar(ctx, store, "SELECT count(*) FROM requests"); err != nil || rows == "0" {
-		return r, errors.Join(err, unreadError(load))
+		return r, errors.Join(err, unreadError(load, ""))
 	}
 	var short []string // files
 	for _, f := range load.Files {
@@ -119,8 +119,8 @@ func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []str
 		for _, w := range f.Warnings {
 			j.log.Warn(w, "file", f.Path)
 		}
-		for _, r := range f.Reasons {
-			j.log.Warn("rejected lines", "file", f.Path, "reason", r.Name, "lines", r.N)
+		for i, r := range f.Reasons {
+			j.log.Warn("rejected lines", "file", f.Path, "reason", r.Name, "lines", r.N, "first", f.Examples[i].Line)
 		}
 		if f.Status == ingest.FileUnchanged && f.Reason != "" {
 			j.log.Info(f.Reason+" before", "file", f.Path)

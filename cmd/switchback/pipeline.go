@@ -63,15 +63,16 @@ func (j *job) collect(ctx context.Context, store *ingest.Store, order driveOrder
 // runDrive is Drive with the job's configuration and display.
 func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit func(*experiment.Batch) error) (experiment.DriveSummary, error) {
 	c := j.config
-	summary, err := experiment.Drive(ctx, experiment.DriveConfig{
+	cfg := experiment.DriveConfig{
 		Plan: order.plan, World: order.world, Replay: order.replay, Scenario: c.Market.Scenario, Redraw: c.Market.Redraw, Seed: c.Seed, Threads: c.Threads,
 		Shape: c.Workload.Shape, Agents: c.Workload.Agents, LogRequests: c.Workload.Requests, Models: c.Workload.Models, Shard: order.shard, Progress: s.set,
-	}, emit)
+	}
+	summary, err := experiment.Drive(ctx, cfg, emit)
 	switch {
 	case errors.Is(err, workload.ErrNothingToReplay):
-		return summary, usageError("workload.stand_ins names models of the market that stand in for those of the log", "%s: %w", c.file.place("workload.trace"), err)
+		return summary, usageError("workload.stand_ins names models of the market that stand in for those of the log", "%s: %w", c.file.placeOf("workload.trace"), err)
 	case errors.Is(err, experiment.ErrUnknownModel):
-		return summary, usageError("", "%s: %w", c.file.place("workload.models"), err)
+		return summary, unknownModel(&c, cfg)
 	case errors.Is(err, experiment.ErrShard):
 		return summary, usageError("take at most as many shards as there are models, those that fallback lists join counted as one", "--shard: %w", err)
 	case err != nil:

@@ -47,10 +47,10 @@ func (j *job) openReplay(ctx context.Context) (replay, error) {
 	o.Now = j.p.now()
 	report, err := j.loadFiles(ctx, store, []string{j.config.file.resolve(j.config.Workload.Trace)}, o, j.config.file.placeOf("workload.trace"))
 	if err == nil && report.CutShort {
-		err = usageError("replay it when it is whole", "%s: a file of %s is cut short", j.config.file.place("workload.trace"), j.config.Workload.Trace)
+		err = usageError("replay it when it is whole", "%s: a file of %s is cut short", j.config.file.placeOf("workload.trace"), j.config.Workload.Trace)
 	}
 	if err == nil && report.Rows == 0 {
-		err = unreadError(report)
+		err = unreadError(report, j.config.file.placeOf("workload.trace"))
 	}
 	if err != nil {
 		return r, errors.Join(err, r.close())
@@ -107,8 +107,12 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 	}
 	if len(found.Requests) == 0 {
 		span := fmt.Sprintf("it has rows from %s to %s; not usable: %s", found.First.Format(time.RFC3339), found.Last.Format(time.RFC3339), strings.Join(left, ", "))
-		return nil, nil, usageError("design.start and design.days say which days of the log are played", "%s: no usable row in %s: %s",
-			j.config.file.place("workload.trace"), j.config.Workload.Trace, span)
+		hint := "design.start and design.days say which days of the log are played"
+		if found.NoTokens > 0 {
+			span += fmt.Sprintf("; request %s has %s", found.Lacking, found.Lacks)
+			hint = "a replay needs input_tokens and output_tokens of at least 1; docs/log-format.md says which columns they are read from"
+		}
+		return nil, nil, usageError(hint, "%s: no usable row in %s: %s", j.config.file.placeOf("workload.trace"), j.config.Workload.Trace, span)
 	}
 	note := fmt.Sprintf("The arrivals are replayed from %s: %s requests with their own times, models, conversations and tokens. Endpoints, prices and outcomes are those of the simulated market, in both arms.",
 		j.config.Workload.Trace, thousands(int64(len(found.Requests))))

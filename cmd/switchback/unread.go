@@ -14,8 +14,9 @@ func withoutRequest(files []string) error {
 	return usageError(emptyHint, "load: no request can be read: without a request: %s", some(files))
 }
 
-// unreadError tells why files hold no request that can be read. Loading them again would end the same way.
-func unreadError(report ingest.LoadReport) error {
+// unreadError tells why files hold no request that can be read. Loading them again would end the same way. place is the key that names the
+// files, "" when no single one does.
+func unreadError(report ingest.LoadReport, place string) error {
 	var why []string
 	hint := emptyHint
 	if most := mostRejected(report); most.reason != "" {
@@ -37,7 +38,10 @@ func unreadError(report ingest.LoadReport) error {
 	if len(empty) > 0 {
 		why = append(why, "without a request: "+some(empty))
 	}
-	return usageError(hint, "load: no request can be read: %s", strings.Join(why, "; "))
+	if place != "" {
+		place += ": "
+	}
+	return usageError(hint, "%sload: no request can be read: %s", place, strings.Join(why, "; "))
 }
 
 // rejection is what most of the rejected lines of a load have in common.

@@ -132,10 +132,11 @@ func newValidation(c config, experiments, abTests, models, replicates int) (*val
 	if err != nil {
 		return nil, usageError("", "%w", err)
 	}
-	flows, err := experiment.ModelFlows(experiment.DriveConfig{Plan: plan, Scenario: c.Market.Scenario, Shape: c.Workload.Shape, Agents: c.Workload.Agents, Seed: c.Seed, Redraw: c.Market.Redraw, Models: c.Workload.Models})
+	cfg := experiment.DriveConfig{Plan: plan, Scenario: c.Market.Scenario, Shape: c.Workload.Shape, Agents: c.Workload.Agents, Seed: c.Seed, Redraw: c.Market.Redraw, Models: c.Workload.Models}
+	flows, err := experiment.ModelFlows(cfg)
 	switch {
 	case errors.Is(err, experiment.ErrUnknownModel):
-		return nil, usageError("", "%s: %w", c.file.place("workload.models"), err)
+		return nil, unknownModel(&c, cfg)
 	case err != nil:
 		return nil, err
 	}
