@@ -9,10 +9,17 @@ import (
 type cell interface {
 	// levels fills raw and log, which are as long, with an arm's raw level, in the source's units, and the logarithm that
 	// relative effects use, for the draws from first on. Both are NaN when a draw leaves no row.
-	levels(set *drawSet, role, first int, raw, log []float64)
+	levels(own *space, set *drawSet, role, first int, raw, log []float64)
 	// influence adds to out, by pair, factor times the derivative of the level's logarithm (or of the raw level)
 	// with respect to the pair's weight. It is meant for sets of draws on pairs.
 	influence(set *drawSet, role, draw int, ofLog bool, factor float64, out []float64)
+}
+
+// space is what a goroutine works in while it makes levels.
+type space struct {
+	sums    subsetSums
+	totals  []total
+	weights []float64
 }
 
 // support says which rows of a model count for a metric.
@@ -111,9 +118,10 @@ func (c *sumCell) totals(set *drawSet, role, draw int) (n, y float64) {
 // total is ΣN and ΣY of a draw.
 type total struct{ n, y float64 }
 
-// eachTotal returns the totals of draws from first on.
-func (c *sumCell) eachTotal(set *drawSet, role, first, draws int) []total {
-	out := make([]total, draws)
+// eachTotal returns the totals of draws from first on, until it is called again with the same space.
+func (c *sumCell) eachTotal(own *space, set *drawSet, role, first, draws int) []total {
+	own.totals = resized(own.totals, draws)
+	out := own.totals
 	packed := set.packed[role]
 	if packed == nil {
 		for i := range out {
@@ -122,16 +130,16 @@ func (c *sumCell) eachTotal(set *drawSet, role, first, draws int) []total {
 		return out
 	}
 	from, to := set.offset[role], set.offset[role]+set.cols
-	sums := newSubsetSums(c.n[from:to], c.y[from:to])
+	own.sums = subsetSumsOf(c.n[from:to], c.y[from:to], own.sums)
 	for i := range out {
-		n, y := sums.weigh(packed.of(first + i))
+		n, y := own.sums.weigh(packed.of(first + i))
 		out[i] = total{float64(n), float64(y)}
 	}
 	return out
 }
 
-func (c *sumCell) levels(set *drawSet, role, first int, raw, log []float64) {
-	for i, t := range c.eachTotal(set, role, first, len(raw)) {
+func (c *sumCell) levels(own *space, set *drawSet, role, first int, raw, log []float64) {
+	for i, t := range c.eachTotal(own, set, role, first, len(raw)) {
 		switch {
 		case t.n == 0:
 			raw[i], log[i] = math.NaN(), math.NaN()

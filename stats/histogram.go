@@ -23,10 +23,14 @@ const checkpointEvery = 16
 
 // binValues holds the exact values of one bin.
 type binValues struct {
-	entries []Value   // ascending; columns are the engine's
-	logs    []float64 // of the entries' values
-	prefix  []uint32  // checkpoints × columns: rows before every checkpointEvery-th entry
+	entries []Value     // ascending; columns are the engine's
+	rows    []entryRows // of the entries, close together for those who go through them
+	logs    []float64   // of the entries' values
+	prefix  []uint32    // checkpoints × columns: rows before every checkpointEvery-th entry
 }
+
+// entryRows are a number of rows in a column.
+type entryRows struct{ column, n uint32 }
 
 // newHistogram takes the counts of one model, as Source.Histogram answered them.
 func newHistogram(counts []Bin, pairs int) (*histogram, error) {
@@ -115,13 +119,25 @@ type drawRows struct {
 	*histogram
 	set  *drawSet
 	role int
-	sums []subsetCounts // by bin, nil before the first question; none for few draws
+	sums *binSums // nil for few draws
 }
 
-func (h *histogram) drawRows(set *drawSet, role int) drawRows {
+// binSums are the sums of bins that were asked for, in space that serves one drawRows after the other.
+type binSums struct {
+	of     []subsetCounts // by bin
+	made   []int          // by bin: the number of the drawRows that its sums are of
+	number int
+}
+
+// rowsIn returns the rows of draws, with the space for their sums, of which it is the only user until the next call.
+func (h *histogram) rowsIn(sums *binSums, set *drawSet, role int) drawRows {
 	r := drawRows{histogram: h, set: set, role: role}
 	if set.packed[role] != nil {
-		r.sums = make([]subsetCounts, len(h.bins))
+		sums.number++
+		if more := len(h.bins) - len(sums.of); more > 0 {
+			sums.of, sums.made = append(sums.of, make([]subsetCounts, more)...), append(sums.made, make([]int, more)...)
+		}
+		r.sums = sums
 	}
 	return r
 }
@@ -131,10 +147,11 @@ func (r *drawRows) upTo(bin, draw int) uint64 {
 	if r.sums == nil {
 		return dot(r.row(bin, r.set, r.role), r.set.weights(r.role, draw))
 	}
-	if r.sums[bin] == nil {
-		r.sums[bin] = newSubsetCounts(r.row(bin, r.set, r.role))
+	if r.sums.made[bin] != r.sums.number {
+		r.sums.made[bin] = r.sums.number
+		r.sums.of[bin] = subsetCountsOf(r.row(bin, r.set, r.role), r.sums.of[bin])
 	}
-	return r.sums[bin].weigh(r.set.packed[r.role].of(draw))
+	return r.sums.of[bin].weigh(r.set.packed[r.role].of(draw))
 }
 
 // all returns all rows of a draw.
@@ -199,14 +216,15 @@ func (h *histogram) entry(set *drawSet, role, draw int, at place) int {
 			return dot(v.prefix[(i+1)*cols+offset:][:set.cols], w)
 		})
 	}
-	for e := block * checkpointEvery; ; e++ {
-		if c := v.entries[e].Column - offset; uint(c) < uint(len(w)) {
-			cum += uint64(w[c]) * uint64(v.entries[e].N)
-			if cum >= k {
-				return e
+	first := block * checkpointEvery
+	for i, r := range v.rows[first:] {
+		if c := int(r.column) - offset; uint(c) < uint(len(w)) {
+			if cum += uint64(w[c]) * uint64(r.n); cum >= k {
+				return first + i
 			}
 		}
 	}
+	panic("stats: a rank beyond the rows of its bin") // fill has checked that the bin has its rows
 }
 
 // fill takes the exact values of the touched bins, as Source.Values answered them, and checks them against the
@@ -262,11 +280,11 @@ func (h *histogram) fill(values []Value) error {
 	return nil
 }
 
-// checkpoint stores the prefixes and the logarithms of the entries.
+// checkpoint stores the rows, the prefixes and the logarithms of the entries.
 func (v *binValues) checkpoint(columns int) {
-	v.logs = make([]float64, len(v.entries))
+	v.rows, v.logs = make([]entryRows, len(v.entries)), make([]float64, len(v.entries))
 	for i, e := range v.entries {
-		v.logs[i] = math.Log(float64(e.Value))
+		v.rows[i], v.logs[i] = entryRows{uint32(e.Column), uint32(e.N)}, math.Log(float64(e.Value))
 	}
 	blocks := (len(v.entries) + checkpointEvery - 1) / checkpointEvery
 	v.prefix = make([]uint32, blocks*columns)
@@ -287,7 +305,7 @@ type quantileCell struct {
 }
 
 // locateAll finds the bin of every draw's quantile, for quantiles of one histogram.
-func locateAll(cells []*quantileCell, sets []*drawSet) {
+func locateAll(cells []*quantileCell, sets []*drawSet, sums *binSums) {
 	h := cells[0].histogram
 	near := make([][2]int, len(cells))
 	for q := range near {
@@ -298,7 +316,7 @@ func locateAll(cells []*quantileCell, sets []*drawSet) {
 			for _, c := range cells {
 				c.located[set.id][role] = make([]place, set.n)
 			}
-			rows := h.drawRows(set, role)
+			rows := h.rowsIn(sums, set, role)
 			for d := range set.n {
 				total := rows.all(d)
 				for q, c := range cells {
@@ -327,7 +345,7 @@ func (c *quantileCell) touch() {
 	}
 }
 
-func (c *quantileCell) levels(set *drawSet, role, first int, raw, log []float64) {
+func (c *quantileCell) levels(_ *space, set *drawSet, role, first int, raw, log []float64) {
 	for i, at := range c.located[set.id][role][first:][:len(raw)] {
 		switch {
 		case at.bin < 0:

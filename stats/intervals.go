@@ -31,13 +31,7 @@ type replicates struct {
 
 // newReplicates takes the values of all draws, of which empty had no weight at all. −Inf ranks lowest, +Inf highest.
 func newReplicates(values []float64, empty int) replicates {
-	r := replicates{sorted: make([]float64, 0, len(values))}
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			r.sorted = append(r.sorted, v)
-		}
-	}
-	sortFloats(r.sorted)
+	r := replicates{sorted: sortedFloats(those(values, func(v float64) bool { return !math.IsNaN(v) }))}
 	draws := len(values) - empty
 	r.undefined = draws - len(r.sorted)
 	r.usable = len(r.sorted) > 0 && float64(r.undefined) <= maxUndefined*float64(draws)
@@ -57,14 +51,25 @@ func (r replicates) at(p float64) float64 {
 // sd returns the standard deviation of the finite values.
 func (r replicates) sd() float64 { return finiteSD(r.sorted) }
 
-// finiteSD returns the standard deviation of the finite values, NaN below two of them.
-func finiteSD(values []float64) float64 {
-	finite := make([]float64, 0, len(values))
-	for _, v := range values {
-		if !math.IsInf(v, 0) && !math.IsNaN(v) {
-			finite = append(finite, v)
+// those returns the values that are as wanted: most often all of them, which stay where they are.
+func those(values []float64, wanted func(v float64) bool) []float64 {
+	for i, v := range values {
+		if !wanted(v) {
+			some := append(make([]float64, 0, len(values)), values[:i]...)
+			for _, v := range values[i:] {
+				if wanted(v) {
+					some = append(some, v)
+				}
+			}
+			return some
 		}
 	}
+	return values
+}
+
+// finiteSD returns the standard deviation of the finite values, NaN below two of them.
+func finiteSD(values []float64) float64 {
+	finite := those(values, func(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) })
 	if len(finite) < 2 {
 		return math.NaN()
 	}

@@ -140,7 +140,7 @@ func (a *analysis) locate(ctx context.Context, counts []Bin, perMilles []int) (l
 			l.found[q].cells, l.found[q].supports = append(l.found[q].cells, c), append(l.found[q].supports, &h.support)
 		}
 	}
-	if err := parallel(ctx, a.opts.Threads, len(cells), func(i int) { locateAll(cells[i], a.setsOf(i)) }); err != nil {
+	if err := parallelWith(ctx, a.opts.Threads, len(cells), func(sums *binSums, i int) { locateAll(cells[i], a.setsOf(i), sums) }); err != nil {
 		return l, err
 	}
 	for i, h := range hs {
@@ -235,12 +235,12 @@ func (a *analysis) evaluate(ctx context.Context, m measured) ([][]levels, error)
 			}
 		}
 	}
-	err := parallel(ctx, a.opts.Threads, len(tasks), func(i int) {
+	err := parallelWith(ctx, a.opts.Threads, len(tasks), func(own *space, i int) {
 		t := tasks[i]
 		set, l := a.setsOf(t.model)[t.set], out[t.set][t.model]
 		lo, hi := chunkOf(t.chunk, set.n)
 		for role := range 2 {
-			m.cells[t.model].levels(set, role, lo, l.raw[role][lo:hi], l.log[role][lo:hi])
+			m.cells[t.model].levels(own, set, role, lo, l.raw[role][lo:hi], l.log[role][lo:hi])
 		}
 	})
 	return out, err

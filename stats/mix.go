@@ -90,11 +90,13 @@ func (c *mixCell) blendOf(set *drawSet, role, draw int) (level, weight float64) 
 	return sum / weight, weight
 }
 
-func (c *mixCell) levels(set *drawSet, role, first int, raw, log []float64) {
-	weights := make([]float64, len(raw))
+func (c *mixCell) levels(own *space, set *drawSet, role, first int, raw, log []float64) {
+	own.weights = resized(own.weights, len(raw))
+	weights := own.weights
+	clear(weights)
 	clear(raw)
 	for i, s := range c.strata {
-		for d, t := range s.eachTotal(set, role, first, len(raw)) {
+		for d, t := range s.eachTotal(own, set, role, first, len(raw)) {
 			if t.n > 0 {
 				raw[d] += c.share[i] * t.y / t.n
 				weights[d] += c.share[i]

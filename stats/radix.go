@@ -43,13 +43,18 @@ func sortByValue(entries []Value) {
 	}
 }
 
-// sortFloats sorts numbers, none of which is NaN. Replicates crowd evenly enough that a place between the lowest and the
-// highest is a bucket for one or two of them.
-func sortFloats(values []float64) {
+// sortedFloats returns numbers, none of which is NaN, in order. Replicates crowd evenly enough that a place between the
+// lowest and the highest is a bucket for one or two of them.
+func sortedFloats(values []float64) []float64 {
 	n := len(values)
+	sorted := make([]float64, n)
+	plain := func() []float64 {
+		copy(sorted, values)
+		slices.Sort(sorted)
+		return sorted
+	}
 	if n < manyNumbers {
-		slices.Sort(values)
-		return
+		return plain()
 	}
 	lo, hi := values[0], values[0]
 	for _, v := range values {
@@ -57,8 +62,7 @@ func sortFloats(values []float64) {
 	}
 	scale := float64(n-1) / (hi - lo)
 	if !(hi-lo <= math.MaxFloat64) || math.IsInf(scale, 0) { // infinite ones, or all alike
-		slices.Sort(values)
-		return
+		return plain()
 	}
 	bucket := func(v float64) int { return int((v - lo) * scale) }
 	ends := make([]int32, n+1)
@@ -68,7 +72,6 @@ func sortFloats(values []float64) {
 	for b := range n {
 		ends[b+1] += ends[b]
 	}
-	sorted := make([]float64, n)
 	for _, v := range values {
 		end := &ends[bucket(v)]
 		sorted[*end] = v
@@ -81,7 +84,7 @@ func sortFloats(values []float64) {
 		}
 		start = end
 	}
-	copy(values, sorted)
+	return sorted
 }
 
 // manyNumbers is how many numbers buckets pay for.

@@ -276,8 +276,8 @@ func (r *row) twoWay(relative evidence) (lo, hi float64) {
 	}
 	point, boot := r.models[setPoint], r.models[setBootstrap]
 	var models, both float64
+	effects := make([]float64, len(boot[shares[0].model].log[0]))
 	for _, s := range shares {
-		effects := make([]float64, len(boot[s.model].log[0]))
 		for d := range effects {
 			effects[d] = boot[s.model].log[1][d] - boot[s.model].log[0][d]
 		}

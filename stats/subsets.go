@@ -42,10 +42,12 @@ func (p *packedWeights) of(draw int) []uint8 { return p.digits[p.ends[draw]:p.en
 // subsetCounts has, for every eight columns, the sums of counts over all their subsets. Bit i of a subset is column i.
 type subsetCounts [][256]uint32
 
-func newSubsetCounts(counts []uint32) subsetCounts {
-	s := make(subsetCounts, (len(counts)+7)/8)
+// subsetCountsOf makes the sums of counts in the space of others, when that is enough.
+func subsetCountsOf(counts []uint32, space subsetCounts) subsetCounts {
+	s := resized(space, (len(counts)+7)/8)
 	for g := range s {
 		t := &s[g]
+		t[0] = 0
 		for i, n := range counts[8*g : min(8*g+8, len(counts))] {
 			for subset := range 1 << i {
 				t[1<<i+subset] = t[subset] + n
@@ -72,10 +74,12 @@ func (s subsetCounts) weigh(digits []uint8) uint64 {
 // subsetSums has the sums of two numbers of every column in the same way.
 type subsetSums [][256]struct{ n, y int64 }
 
-func newSubsetSums(ns, ys []int64) subsetSums {
-	s := make(subsetSums, (len(ns)+7)/8)
+// subsetSumsOf makes the sums of two numbers in the space of others, when that is enough.
+func subsetSumsOf(ns, ys []int64, space subsetSums) subsetSums {
+	s := resized(space, (len(ns)+7)/8)
 	for g := range s {
 		t := &s[g]
+		t[0].n, t[0].y = 0, 0
 		for i := range min(8, len(ns)-8*g) {
 			n, y := ns[8*g+i], ys[8*g+i]
 			for subset := range 1 << i {
@@ -98,4 +102,12 @@ func (s subsetSums) weigh(digits []uint8) (sumN, sumY int64) {
 		digits = digits[len(s):]
 	}
 	return sumN, sumY
+}
+
+// resized returns a slice of n elements, whatever they are, in the space of another one when that is enough.
+func resized[S ~[]E, E any](space S, n int) S {
+	if cap(space) < n {
+		return make(S, n)
+	}
+	return space[:n]
 }

@@ -22,7 +22,13 @@ func TestSubsetSums(t *testing.T) {
 		for c, n := range signed {
 			squares[c] = n * n
 		}
-		sums, both := newSubsetCounts(counts), newSubsetSums(signed, squares)
+		// Space that was used before is as good as new.
+		before := rapid.SliceOfN(rapid.Uint32Range(1, 9), 0, 40).Draw(t, "counts before")
+		others := make([]int64, len(before))
+		for c, n := range before {
+			others[c] = int64(n)
+		}
+		sums, both := subsetCountsOf(counts, subsetCountsOf(before, nil)), subsetSumsOf(signed, squares, subsetSumsOf(others, others, nil))
 		for draw := range draws {
 			w := weights[draw*cols:][:cols]
 			var wantN, wantY int64
