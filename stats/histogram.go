@@ -167,15 +167,32 @@ func (r *drawRows) locate(draw int, total uint64, perMille, near int) place {
 	if total == 0 {
 		return place{bin: -1}
 	}
-	below := func(b int) uint64 { return r.upTo(b, draw) }
 	k := rank(perMille, total)
 	// The distance from near, measured in rows without weights, tells about where the quantile is.
-	rows := r.rowsOf(r.set, r.role)
-	shift := (float64(k) - float64(below(near))) * float64(rows[len(rows)-1]) / float64(total)
-	target := uint64(max(0, float64(rows[near])+shift))
-	guess, _ := slices.BinarySearch(rows, target)
-	bin, before, upTo := reach(len(r.bins), guess, k, total, below)
-	return place{bin: int32(bin), rank: uint32(k - before), rows: uint32(upTo - before)}
+	rows, known := r.rowsOf(r.set, r.role), r.upTo(near, draw)
+	shift := (float64(k) - float64(known)) * float64(rows[len(rows)-1]) / float64(total)
+	guess := walk(rows, near, uint64(max(0, float64(rows[near])+shift)))
+	from, end, last := 0, near+1, known // it is in [from, end)
+	if known < k {
+		from, end, last = near+1, len(r.bins), total
+	}
+	bin, before, upTo := reach(end-from, guess-from, k, last, func(b int) uint64 { return r.upTo(from+b, draw) })
+	if bin == 0 && from > 0 {
+		before = known
+	}
+	return place{bin: int32(from + bin), rank: uint32(k - before), rows: uint32(upTo - before)}
+}
+
+// walk returns the first place of growing numbers at which they reach a target, or their end. It goes there from a place that is near.
+func walk(growing []uint64, near int, target uint64) int {
+	at := near
+	for at > 0 && growing[at-1] >= target {
+		at--
+	}
+	for at < len(growing) && growing[at] < target {
+		at++
+	}
+	return at
 }
 
 // reach returns the first i in [0, n) at which a growing count reaches k, the count at i−1 (0 for i = 0) and that at i. It
