@@ -116,8 +116,10 @@ type HourSpend struct {
 
 // Spend returns the spend of the window by hour and arm, in order of time.
 func (s *Store) Spend(ctx context.Context, w Window) ([]HourSpend, error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT date_trunc('hour', r.ts) AS hour, r.arm, CAST(sum(r.cost_usd) * 1000000000 AS BIGINT), count(*)
-		FROM requests r WHERE r.block_id IS NOT NULL AND r.arm IN (?, ?) AND `+w.inside()+` GROUP BY hour, r.arm ORDER BY hour, r.arm`, w.Arms.Control, w.Arms.Treatment)
+	rows, err := s.db.QueryContext(ctx, `SELECT make_timestamp(hour * 3600000000), CASE WHEN control THEN ? ELSE ? END AS arm, usd, n FROM (
+		SELECT epoch_us(r.ts) // 3600000000 AS hour, r.arm = ? AS control, CAST(sum(r.cost_usd) * 1000000000 AS BIGINT) AS usd, count(*) AS n
+		FROM requests r WHERE r.block_id IS NOT NULL AND r.arm IN (?, ?) AND `+w.inside()+` GROUP BY ALL) ORDER BY hour, arm`,
+		w.Arms.Control, w.Arms.Treatment, w.Arms.Control, w.Arms.Control, w.Arms.Treatment)
 	if err != nil {
 		return nil, fmt.Errorf("spend by hour: %w", err)
 	}
