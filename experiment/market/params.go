@@ -96,9 +96,9 @@ type Spells struct {
 func DefaultParams() Params {
 	return Params{
 		PriceScale:      1.725,
-		PriceSpread:     0.872,
+		PriceSpread:     0.866,
 		LatencyScale:    1.02,
-		ThroughputScale: 2.266,
+		ThroughputScale: 2.34,
 		SpeedSpread:     1,
 
 		Headroom:         40,
@@ -137,7 +137,7 @@ func DefaultParams() Params {
 		TailSlope:    1.6,
 		TailMost:     60,
 		DecodeSigma:  0.25,
-		DecodeLoad:   0.272,
+		DecodeLoad:   0.43,
 		LoadCeiling:  1.2,
 		MidstreamOf:  0.02,
 		ToolErrorBad: 0.02,
@@ -146,9 +146,9 @@ func DefaultParams() Params {
 		Storm:          Spells{EveryH: 22, MedianMin: 9, Sigma: 0.8, Lo: 0.4, Hi: 0.88},
 		Slow:           Spells{EveryH: 55, MedianMin: 42, Sigma: 0.8, Lo: 1.7, Hi: 3},
 		Outage:         Spells{EveryH: 90, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
-		ProviderOutage: Spells{EveryH: 75, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
+		ProviderOutage: Spells{EveryH: 95, MedianMin: 45, Sigma: 1, Lo: 0.25, Hi: 1},
 		Domains:        6,
-		ErrorMean:      0.0494,
+		ErrorMean:      0.0506,
 		ErrorSigma:     1.67,
 		FailWave:       0.27,
 		QuickErrors:    0.65,
