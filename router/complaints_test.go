@@ -36,6 +36,7 @@ func TestTTFTIsInPlainSeconds(t *testing.T) {
 		r.Observe(now, 1, &Outcome{Kind: OutcomeOK, TTFT: Second, Duration: 2 * Second, Input: 10, Output: 20})
 	}
 	r.refresh(300 * Instant(Second))
+	r.believe()
 	if a, b := r.signals[0].ttft, r.signals[1].ttft; a < 2.5*b {
 		t.Errorf("TTFT %.2f s and %.2f s, want 4 and 1", a, b)
 	}
@@ -57,6 +58,7 @@ func TestTTFTQuantile(t *testing.T) {
 		r.Observe(now, 1, &tail)
 	}
 	r.refresh(200 * Instant(Second))
+	r.believe()
 	if a, b := r.signals[0].ttft, r.signals[1].ttft; a > b || b < 7 {
 		t.Errorf("p95 of TTFT %.2f s and %.2f s, want about 1.5 and 9", a, b)
 	}
@@ -87,6 +89,7 @@ func TestCachePriceCounts(t *testing.T) {
 		r.Observe(Instant(i)*Instant(Second), 1, o)
 	}
 	r.refresh(100 * Instant(Second))
+	r.believe()
 	costs := make([]float64, 2)
 	r.costs(len(r.sizes)-1, r.signals, costs)
 	if costs[1] > 0.7*costs[0] {
@@ -194,6 +197,7 @@ func TestLateTimeoutCostsMoreThanEarly429(t *testing.T) {
 		r.Observe(now, 1, early)
 	}
 	r.refresh(300 * Instant(Second))
+	r.believe()
 	costs := make([]float64, 2)
 	r.costs(0, r.signals, costs)
 	if costs[0] <= costs[1] {
@@ -269,6 +273,7 @@ func TestBrokenToolCallsLeaveTheFloor(t *testing.T) {
 			}
 		}
 		r.refresh(now)
+		r.believe()
 	}
 	use(false, 200)
 	if s := r.sharesNow(r.all); !r.flagged.Has(0) || s[0] > r.cfg.Share.Floor/4+1e-9 {
@@ -296,6 +301,7 @@ func TestLowAccuracyIsFlagged(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.refresh(0)
+	r.believe()
 	if r.flagged != (Set{low: 1 << 2}) {
 		t.Errorf("flagged %b, want only endpoint 2", r.flagged)
 	}

@@ -4,7 +4,7 @@ import "math"
 
 // flag finds the endpoints that get exploration traffic only: tool calls badly formed far more often than at the peers, or benchmark accuracy
 // far below the model's due. A tool-call flag clears when the exploration traffic shows the calls well formed again; Flag sets others.
-func (r *Router) flag() {
+func (r *Router) flag(w weights) {
 	c := &r.cfg.Quality
 	flags := r.told.Union(r.inaccurate)
 	for i := range r.endpoints {
@@ -16,7 +16,7 @@ func (r *Router) flag() {
 		if r.broken.Has(int32(i)) {
 			limit -= c.BrokenTools / 2 // hysteresis
 		}
-		if bad := r.signals[i].badTools; bad > limit && (e.toolCalls >= c.MinToolCalls*r.weights.usual || r.broken.Has(int32(i))) {
+		if bad := r.signals[i].badTools; bad > limit && (e.toolCalls >= c.MinToolCalls*w.usual || r.broken.Has(int32(i))) {
 			r.broken.Add(int32(i))
 		} else {
 			r.broken.Remove(int32(i))

@@ -23,6 +23,7 @@ func TestBackOffOn429s(t *testing.T) {
 	now++
 	r.stale = true
 	r.refresh(now)
+	r.believe()
 	if r.backOff[1] > 0.75 || r.backOff[0] != 1 {
 		t.Errorf("back-off %v, want a factor below 0.75 for endpoint 1 only", r.backOff)
 	}
@@ -30,6 +31,7 @@ func TestBackOffOn429s(t *testing.T) {
 		t.Errorf("share went from %.3f to %.3f", before, after)
 	}
 	r.refresh(now + minutes(4))
+	r.believe()
 	if r.backOff[1] < 0.97 {
 		t.Errorf("back-off still %.2f after 4 quiet minutes", r.backOff[1])
 	}
@@ -44,6 +46,7 @@ func TestBackOffOnLatencyJump(t *testing.T) {
 	r.Observe(now, 1, slow)
 	r.stale = true
 	r.refresh(now)
+	r.believe()
 	if r.backOff[1] != 1 {
 		t.Errorf("back-off %.2f after one slow answer", r.backOff[1])
 	}
@@ -52,6 +55,7 @@ func TestBackOffOnLatencyJump(t *testing.T) {
 	}
 	r.stale = true
 	r.refresh(now)
+	r.believe()
 	if r.backOff[1] > 0.8 || r.backOff[0] != 1 {
 		t.Errorf("back-off %v, want a factor below 0.8 for endpoint 1 only", r.backOff)
 	}

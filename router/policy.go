@@ -83,21 +83,26 @@ func policyNamed(name string, endpoints []Endpoint) (policy, error) {
 
 // deck is a policy with its tables.
 type deck struct {
-	name    string
-	policy  policy
-	strict  bool // its tables are orders, not shares
-	guarded bool // breaker, Retry-After and cap rule over it
-	kinds   kinds
-	tables  [2][]table // without and with tools, by size class
+	name     string
+	policy   policy
+	strict   bool // its tables are orders, not shares
+	guarded  bool // breaker, Retry-After and cap rule over it
+	believes bool // it looks at what is believed of the endpoints
+	kinds    kinds
+	tables   [2][]table // without and with tools, by size class
 }
 
 func newDeck(r *Router, p policy) *deck {
 	d := &deck{policy: p, kinds: p.kinds(&r.cfg)}
-	switch p.(type) {
-	case sortPolicy, orderPolicy:
+	switch p := p.(type) {
+	case sortPolicy:
+		d.strict, d.believes = true, p.by == SortThroughput || p.by == SortLatency
+	case orderPolicy:
 		d.strict = true
 	case costPolicy:
-		d.guarded = true
+		d.guarded, d.believes = true, true
+	case oraclePolicy:
+		d.believes = true
 	}
 	classes := 1
 	if d.kinds.sizes {

@@ -25,6 +25,7 @@ func believed(t *rapid.T) *Router {
 		t.Fatal(err)
 	}
 	r.snapshot(0)
+	r.believe()
 	for i := range r.signals {
 		r.signals[i] = signals{
 			ttft:            rapid.Float64Range(0.05, 60).Draw(t, "ttft"),
@@ -45,6 +46,7 @@ func believed(t *rapid.T) *Router {
 }
 
 func (r *Router) sharesNow(eligible Set) []float64 {
+	r.believe()
 	t := newTable(r.rank)
 	costPolicy{}.fill(r, kind{class: len(r.sizes) - 1}, eligible, &t)
 	return t.shares
@@ -159,6 +161,7 @@ func TestDearerNeverGainsByTheMedian(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.snapshot(0)
+		r.believe()
 		for i := range r.signals {
 			r.signals[i] = signals{ttft: spread(1, 0.5), secondsPerToken: spread(0.02, 0.5), errorRate: 0.02 * rng.Float64(), rateLimited: 0.05 * rng.Float64(), cacheHit: 0.3}
 		}
@@ -187,6 +190,7 @@ func TestInputOrderIsIrrelevant(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.snapshot(0)
+		q.believe()
 		q.capped = r.capped
 		for i, j := range at {
 			q.signals[j], q.backOff[j], q.limits[j] = r.signals[i], r.backOff[i], r.limits[i]

@@ -62,6 +62,7 @@ func TestFigureShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.snapshot(0)
+	r.believe()
 	for i := range r.signals {
 		r.signals[i] = signals{ttft: 1, secondsPerToken: perToken[i]}
 	}

@@ -39,10 +39,6 @@ type Router struct {
 	picks      int
 	stale      bool
 	weights    weights
-	typical    Typical
-	sizes      []requestSize // by class
-	signals    []signals
-	backOff    []float64
 	limits     []float64 // largest share of the free draws
 	capped     bool      // some limit is finite
 	unstable   Set       // major outage, for the price policy
@@ -51,11 +47,18 @@ type Router struct {
 	halfOpen   Set       // one probe at a time
 	cooling    Set       // asked to be left alone
 	crowded    Set       // pinned conversations alone are over the cap
-	flagged    Set       // exploration traffic only
 	unpinned   Set       // no conversation stays here …
 	guardedOff Set       // … nor here, under a policy with guardrails
 	tiers      []uint8   // of Auto Exacto
 	tiersOf    uint64    // the generation that they were made from
+
+	// What is believed of the endpoints, made on first use after a snapshot.
+	believed uint64 // the generation that it was made for
+	typical  Typical
+	sizes    []requestSize // by class
+	signals  []signals
+	backOff  []float64
+	flagged  Set // exploration traffic only
 
 	// The answers of the policies, made from the snapshot on first use.
 	deck     *deck

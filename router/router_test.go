@@ -34,6 +34,7 @@ func TestNewEndpointStartsAtTypical(t *testing.T) {
 		}
 	}
 	r.refresh(400 * Instant(Second))
+	r.believe()
 	s := r.signals[4]
 	if math.Abs(s.ttft-2) > 0.05 || math.Abs(s.secondsPerToken-1.0/30) > 0.001 {
 		t.Errorf("new endpoint: %.3f s to first token, %.4f s a token; want 2 and 0.0333", s.ttft, s.secondsPerToken)
@@ -157,5 +158,41 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		if got != 0 {
 			t.Errorf("%s: %v allocations per decision", policy, got)
 		}
+	}
+}
+
+// A policy that goes by prices alone asks for no beliefs. Those of another policy are made once per snapshot, from all that was observed until then.
+func TestBeliefsAreMadeWhenAsked(t *testing.T) {
+	r := newRouter(t, 4, DefaultConfig())
+	rng := rand.NewPCG(1, 2)
+	if err := r.Use("price"); err != nil {
+		t.Fatal(err)
+	}
+	now := Instant(0)
+	for range 100 {
+		now += Instant(Second)
+		r.Observe(now, r.Decide(now, &Request{}, rng).Endpoint, ok())
+	}
+	if r.believed != 0 || r.signals[0] != (signals{}) {
+		t.Errorf("the policy price made beliefs: %+v", r.signals[0])
+	}
+	if err := r.Use("routing-cost"); err != nil {
+		t.Fatal(err)
+	}
+	r.Decide(now, &Request{}, rng)
+	if want := ok().TTFT.Seconds(); math.Abs(r.signals[0].ttft-want) > 0.01*want {
+		t.Errorf("routing-cost believes in a TTFT of %v s, want %v", r.signals[0].ttft, want)
+	}
+	believed := r.signals[0]
+	slow := ok()
+	slow.TTFT *= 10
+	r.Observe(now, 0, slow)
+	r.Decide(now+1, &Request{InputTokens: 100_000}, rng) // another table of the same snapshot
+	if r.signals[0] != believed {
+		t.Error("two tables of one snapshot follow from different beliefs")
+	}
+	r.Decide(now+Instant(r.cfg.SnapshotAge), &Request{}, rng)
+	if r.signals[0].ttft <= believed.ttft {
+		t.Error("a new snapshot kept the beliefs of the one before")
 	}
 }

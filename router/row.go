@@ -42,6 +42,7 @@ const (
 // Rows explains the router's view of every endpoint for a request, by index. It is for reports: it allocates.
 func (r *Router) Rows(now Instant, req *Request) []Row {
 	r.refresh(now)
+	r.believe()
 	t := r.table(req)
 	class := r.telemetry.class(req.InputTokens)
 	size := &r.sizes[class]
@@ -141,6 +142,7 @@ func (r *Router) state(e int32, row *Row, best float64) State {
 // Size is the expected size of a request in tokens, from the model's recent traffic with prompts of about that size.
 func (r *Router) Size(now Instant, inputTokens int) (input, output float64) {
 	r.refresh(now)
+	r.believe()
 	z := r.sizes[r.telemetry.class(inputTokens)]
 	return z.input, z.output
 }

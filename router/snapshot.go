@@ -8,28 +8,38 @@ func (r *Router) refresh(now Instant) {
 	}
 }
 
-// snapshot reads the telemetry and moves the guardrails on. The policies' answers follow when they are asked for.
+// snapshot moves the guardrails on and lets go of what the one before believed. Beliefs and the policies' answers follow when they are asked for.
 func (r *Router) snapshot(now Instant) {
 	r.generation++
 	r.taken, r.stale, r.picks = now, false, 0
-	t := &r.telemetry
-	r.weights = t.weigh(now)
-	t.expect(r.weights, r.sizes)
-	r.typical = t.typical(r.weights, r.medians)
-	all := r.sizes[len(r.sizes)-1]
-	r.typical.InputTokens, r.typical.OutputTokens = all.input, all.output
-	t.signals(r.weights, &r.typical, r.signals)
-	if q := r.cfg.Cost.TTFTQuantile; q > 0 {
-		t.tails(r.weights, &r.typical, q, r.signals)
-	}
-	t.backOffs(r.weights, &r.cfg.BackOff, r.signals, r.backOff)
-	r.flag()
+	r.weights = r.telemetry.weigh(now)
 	r.breakAndMend(now)
 	r.findOutages(now)
 	r.learnCaps(now)
 	r.capped = r.limitShares()
 	r.unpinned = r.all.Without(r.discounts).Union(r.down)
 	r.guardedOff = r.open.Union(r.cooling).Union(r.crowded)
+}
+
+// believe reads the signals off the telemetry as it is now, once per snapshot. Under a policy that goes by prices alone nobody asks for them, and
+// they are most of the work.
+func (r *Router) believe() {
+	if r.believed == r.generation {
+		return
+	}
+	r.believed = r.generation
+	t := &r.telemetry
+	w := t.weigh(r.latest) // the epoch may have moved since the snapshot
+	t.expect(w, r.sizes)
+	r.typical = t.typical(w, r.medians)
+	all := r.sizes[len(r.sizes)-1]
+	r.typical.InputTokens, r.typical.OutputTokens = all.input, all.output
+	t.signals(w, &r.typical, r.signals)
+	if q := r.cfg.Cost.TTFTQuantile; q > 0 {
+		t.tails(w, &r.typical, q, r.signals)
+	}
+	t.backOffs(w, &r.cfg.BackOff, r.signals, r.backOff)
+	r.flag(w)
 }
 
 // findOutages finds the endpoints that fail right now and those that asked to be left alone.
@@ -76,6 +86,9 @@ func (r *Router) table(req *Request) *table {
 }
 
 func (r *Router) fill(d *deck, k kind, eligible Set, t *table) {
+	if d.believes {
+		r.believe()
+	}
 	if d.policy.fill(r, k, eligible, t) && !d.strict {
 		t.prepare()
 	}
