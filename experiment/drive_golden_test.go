@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"switchback/router/request"
@@ -17,22 +16,21 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const goldenFile = "testdata/scenario_hashes.golden"
 
-var scenarioRuns sync.Map // of collected, by name
-
-// scenarioRun is one drive of the small configuration in a scenario, shared by the tests that only read its rows.
-func scenarioRun(name string) collected {
-	if run, done := scenarioRuns.Load(name); done {
-		return run.(collected)
-	}
-	t := new(fatalOnly)
+// scenarioDay is the small configuration in a scenario.
+func scenarioDay(t testing.TB, name string) DriveConfig {
+	t.Helper()
 	cfg := small(t)
 	cfg.Scenario = name
 	if s, err := ScenarioByName(name); err == nil && s.Lists.Auto {
 		cfg.Models = append(slices.Clone(cfg.Models), request.AutoModel)
 	}
-	c := collect(t, cfg)
-	scenarioRuns.Store(name, c)
-	return c
+	return cfg
+}
+
+// scenarioRun is one drive of the small configuration in a scenario.
+func scenarioRun(t testing.TB, name string) collected {
+	t.Helper()
+	return collect(t, scenarioDay(t, name))
 }
 
 // The log of a small day of every scenario has a known fingerprint, so that no change of the world goes unseen.
@@ -43,7 +41,11 @@ func TestScenarioHashes(t *testing.T) {
 	}
 	var lines []string
 	for _, s := range Scenarios() {
-		lines = append(lines, fmt.Sprintf("%-16s %s", s.Name, scenarioRun(s.Name).hash))
+		var hash LogHash
+		if _, err := Drive(t.Context(), scenarioDay(t, s.Name), func(b *Batch) error { hash.Add(b); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprintf("%-16s %s", s.Name, hash.String()))
 	}
 	got := strings.Join(lines, "\n") + "\n"
 	if *update {

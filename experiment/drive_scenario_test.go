@@ -122,7 +122,7 @@ func TestBatchIsNotWorthPaying(t *testing.T) {
 			t.Errorf("%s changes by %+.1f %%, by %+.1f %% where speeds differ", levelNames[level], batch.effect[level], usual.effect[level])
 		}
 	}
-	for _, r := range scenarioRun("batch").requests {
+	for _, r := range scenarioRun(t, "batch").requests {
 		if !strings.HasSuffix(r.RequestID, "00") {
 			t.Fatalf("batch: conversation %s has a second turn", r.SessionID)
 		}
@@ -207,7 +207,8 @@ func TestTrafficLeavesAnOutageAndComesBack(t *testing.T) {
 		}
 		return n
 	}
-	usual, hit := around(smallRun()), around(scenarioRun("outage"))
+	outage := scenarioRun(t, "outage")
+	usual, hit := around(smallRun()), around(outage)
 	for a, name := range []string{"price", "routing-cost"} {
 		before, during, after := hit[a][0]/usual[a][0], hit[a][1]/usual[a][1], hit[a][2]/usual[a][2]
 		t.Logf("%s: of the usual requests %.2f before an outage, %.2f in it (of %.0f), %.2f after it", name, before, during, usual[a][1], after)
@@ -219,7 +220,7 @@ func TestTrafficLeavesAnOutageAndComesBack(t *testing.T) {
 		}
 	}
 	retried := func(r *Request) bool { return r.Retries.Value > 0 }
-	if o, n := rowShare(scenarioRun("outage"), retried), rowShare(smallRun(), retried); o <= n {
+	if o, n := rowShare(outage, retried), rowShare(smallRun(), retried); o <= n {
 		t.Errorf("%.3f of the requests are retried, %.3f normally", o, n)
 	}
 }
@@ -461,7 +462,7 @@ func totalVariation(a, b map[string]float64) float64 {
 // With one endpoint for each model nothing is tried twice.
 func TestSingleProviderLeavesNoChoice(t *testing.T) {
 	short(t)
-	for _, r := range scenarioRun("single-provider").requests {
+	for _, r := range scenarioRun(t, "single-provider").requests {
 		if r.Attempts.Value != 1 {
 			t.Fatalf("request %s was tried %d times", r.RequestID, r.Attempts.Value)
 		}
@@ -471,7 +472,7 @@ func TestSingleProviderLeavesNoChoice(t *testing.T) {
 // In an A/A world the arms differ in their label only: all requests are as if the control ran everywhere.
 func TestSameArmsDifferInTheirLabelOnly(t *testing.T) {
 	short(t)
-	want, aa := controlRun(), scenarioRun("a-a")
+	want, aa := controlRun(), scenarioRun(t, "a-a")
 	if len(aa.requests) != len(want.requests) {
 		t.Fatalf("a-a has %d requests, all-control %d", len(aa.requests), len(want.requests))
 	}

@@ -75,7 +75,7 @@ func TestUnitsWithoutListedRequestsAreTheirModels(t *testing.T) {
 // A request leaves a model only for the reasons that the guide to model fallbacks gives, which request.After knows, and after it had its tries
 // there; it is answered by a model of its list, at that model's price; and every request comes to one end.
 func TestRequestsFallBackInTurn(t *testing.T) {
-	c := scenarioRun("fallback-lists")
+	c := scenarioRun(t, "fallback-lists")
 	s := listedScene(t, request.AutoModel)
 	tries := s.scenario.Attempts
 	orders := map[string][]string{}

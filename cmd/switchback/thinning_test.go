@@ -46,8 +46,8 @@ func TestThinnedLogsOfTheBuiltInWeekAgree(t *testing.T) {
 	compareThinned(t, 500_000, 2_000_000)
 }
 
-// compareThinned runs an experiment with two sizes of its log. Both logs see the same world, so the estimate of either
-// must lie in the interval of the other, for every published metric.
+// compareThinned runs an experiment with two sizes of its log. Both logs see the same world, so the estimate from more rows
+// must lie in the interval from fewer, which has the noise of fewer rows in it, for every published metric.
 func compareThinned(t *testing.T, fewer, more int, args ...string) {
 	t.Helper()
 	small, large := overallEstimates(t, fewer, args), overallEstimates(t, more, args)
@@ -63,7 +63,7 @@ func compareThinned(t *testing.T, fewer, more int, args ...string) {
 		}
 		told := fmt.Sprintf("%-21s %+.4f [%+.4f, %+.4f] on %d rows, %+.4f [%+.4f, %+.4f] on %d", m.ID, *s.Estimate, *s.Lo, *s.Hi, fewer, *l.Estimate, *l.Lo, *l.Hi, more)
 		t.Log(told)
-		if *l.Estimate < *s.Lo || *l.Estimate > *s.Hi || *s.Estimate < *l.Lo || *s.Estimate > *l.Hi {
+		if *l.Estimate < *s.Lo || *l.Estimate > *s.Hi {
 			t.Error("the estimates do not agree: " + told)
 		}
 		if *s.Estimate != *l.Estimate {
