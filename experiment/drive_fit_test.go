@@ -28,7 +28,8 @@ func weekPlan(t testing.TB, days int, seed uint64) Plan {
 }
 
 // TestLook prints the levels of a week beside the published ones, with parameters changed by hand. With SWITCHBACK_WORLDS
-// set it compares all-control with all-treatment, which is the true effect, instead of the arms of a switchback. SWITCHBACK_SEED is 7 unless it is set.
+// set it compares all-control with all-treatment, which is the true effect, instead of the arms of a switchback. SWITCHBACK_SEED is 7 unless it is set;
+// with SWITCHBACK_REDRAW the seed has a market of its own.
 //
 //	SWITCHBACK_LOOK=Market.Headroom=30 SWITCHBACK_WORLDS=1 go test ./experiment -run TestLook -v -timeout 1h
 func TestLook(t *testing.T) {
@@ -44,6 +45,9 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	adjust(t, &scenario, os.Getenv("SWITCHBACK_LOOK"))
+	if os.Getenv("SWITCHBACK_REDRAW") != "" {
+		scenario.Draw = 0
+	}
 	began := time.Now()
 	seed := uint64(7)
 	if n, err := strconv.ParseUint(os.Getenv("SWITCHBACK_SEED"), 10, 64); err == nil {
