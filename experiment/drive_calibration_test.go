@@ -10,7 +10,7 @@ import (
 // The default scenario is what market/CALIBRATION.md says of it, on the whole week of seed 7: the legacy levels of the all-control world
 // are within 5 % of the published ones, and cost and input tokens, which hang together, within 3 %; every true effect, all-treatment
 // against all-control on the same arrivals, is inside the published interval; and the effects of the switchback's pairs differ from one
-// another within a factor of 1.5 as much as the published ones. Another seed is another world, which need not meet any of it.
+// another within a factor of 1.5 as much as the published ones. Another seed is another week of the same market, of which the page says more.
 //
 //	SWITCHBACK_SLOW=1 go test ./experiment -run TestCalibration -v
 func TestCalibration(t *testing.T) {

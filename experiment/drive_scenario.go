@@ -74,6 +74,7 @@ func Scenarios() []Scenario {
 		variant("single-provider", "one endpoint per model: no choice, so no effect may be found", func(s *Scenario) {
 			s.Endpoints = 1
 			s.Market.Headroom *= 4
+			s.Market.ScarceModels = 0
 		}),
 		variant("a-a", "both arms run the control's policy: every difference found is a false alarm", func(s *Scenario) {
 			s.SameArms = true
@@ -88,7 +89,7 @@ func Scenarios() []Scenario {
 		variant("agents", "a third of the requests are steps of coding agents (TraceLab), whose prompts grow to tens of thousands of tokens within seconds: what a lost cache costs", func(s *Scenario) {
 			s.Workload.UseAgents(workload.AgentsTraceLab)
 		}),
-		variant("chat-service", "conversations like those of a chat service (Mooncake): six of ten have one turn, the others wait minutes between turns, and prompts are long: few pins, and few tokens that caches hold", func(s *Scenario) {
+		variant("chat-service", "conversations like those of a chat service (Mooncake): seven of ten have one turn, the others wait minutes between turns, and prompts are long: few pins, and few tokens that caches hold", func(s *Scenario) {
 			s.Workload.UseChats(workload.ChatsMooncake)
 		}),
 		variant("whole-gateway", "all of a gateway's traffic, of which 77 % is for models with several providers and the rest for models with one, where no router has a choice: what they dilute", func(s *Scenario) {

@@ -462,9 +462,15 @@ func totalVariation(a, b map[string]float64) float64 {
 // With one endpoint for each model nothing is tried twice.
 func TestSingleProviderLeavesNoChoice(t *testing.T) {
 	short(t)
-	for _, r := range scenarioRun(t, "single-provider").requests {
+	run := scenarioRun(t, "single-provider")
+	for _, r := range run.requests {
 		if r.Attempts.Value != 1 {
 			t.Fatalf("request %s was tried %d times", r.RequestID, r.Attempts.Value)
+		}
+	}
+	for _, m := range run.summary.Models {
+		if failed := float64(m.Errors+m.Midstream) / float64(m.Requests); failed > 0.045 { // else the 95th percentile is that of failures
+			t.Errorf("%s: %.3f of the requests fail", m.Model, failed)
 		}
 	}
 }

@@ -69,6 +69,9 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 	if err := scenario.Lists.Validate(); err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", scenario.Name, err)
 	}
+	if scenario.Lists.Auto && scenario.Workload.LoneModels > 0 {
+		return nil, fmt.Errorf("scenario %s: openrouter/auto chooses among models with several providers", scenario.Name)
+	}
 	start, end := cfg.Plan.Window()
 	s := &scene{scenario: scenario, world: cfg.World, plan: cfg.Plan, start: start, horizon: microsSince(start, end), seed: cfg.Seed, logShare: 1}
 	if s.world == "" {
@@ -81,6 +84,9 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 		if err := router.CheckPolicy(arm); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.Replay != nil {
+		s.scenario.Market.ScarceModels = 0 // which models are short is known of the built-in week only
 	}
 	s.arms = [2]string{control: cfg.Plan.Arms.Control, treatment: cfg.Plan.Arms.Treatment}
 	if s.policies = s.arms; scenario.SameArms {
@@ -96,7 +102,7 @@ func newSceneOf(cfg DriveConfig, scenario Scenario) (*scene, error) {
 	if err := s.linkModels(); err != nil {
 		return nil, err
 	}
-	if s.builder, err = market.NewBuilder(scenario.Market, s.horizon, s.draw(), s.seed); err != nil {
+	if s.builder, err = market.NewBuilder(s.scenario.Market, s.horizon, s.draw(), s.seed); err != nil {
 		return nil, err
 	}
 	if cfg.LogRequests > 0 {
@@ -150,6 +156,7 @@ func (s *scene) pickModels() ([][]market.Offer, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.scenario.Workload.LoneModels = len(lone)
 	for i := range lone {
 		groups = append(groups, lone[i:i+1])
 	}

@@ -108,7 +108,7 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 	if len(found.Requests) == 0 {
 		span := fmt.Sprintf("it has rows from %s to %s; not usable: %s", found.First.Format(time.RFC3339), found.Last.Format(time.RFC3339), strings.Join(left, ", "))
 		hint := "design.start and design.days say which days of the log are played"
-		if found.NoTokens > 0 {
+		if found.NoTokens > found.Outside {
 			span += fmt.Sprintf("; request %s has %s", found.Lacking, found.Lacks)
 			hint = "a replay needs input_tokens and output_tokens of at least 1; docs/log-format.md says which columns they are read from"
 		}

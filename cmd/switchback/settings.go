@@ -57,7 +57,7 @@ func (s *settings) limitFlags(fs *pflag.FlagSet) {
 
 // simulationFlags adds what a simulated experiment is scaled by.
 func (s *settings) simulationFlags(fs *pflag.FlagSet) {
-	fs.Uint64Var(&s.seed, "seed", defaultSeed, "`seed` of every random stream")
+	fs.Uint64Var(&s.seed, "seed", defaultSeed, "`seed` of the plan, of what happens in the simulation, and of the resampling")
 	fs.IntVar(&s.requests, "requests", defaultRequests, "about how many requests of a simulated experiment are logged, a `number`")
 }
 

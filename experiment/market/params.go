@@ -69,6 +69,8 @@ type Params struct {
 	Regime         Spells // regime shifts; severity = factor on the time to first token and the time per token while it lasts
 	ErrorMean      float64
 	ErrorSigma     float64 // log standard deviation of the base error rate between endpoints
+	LoneErrors     float64 // most that it is where a model has one endpoint: what nobody else offers does not fail often …
+	LoneBackground float64 // … and has room: most that others' mean load is there
 	FailWave       float64 // amplitude of the daily wave of the time that 429s and errors take, in step with that of the load
 	QuickErrors    float64 // share of the errors that come quickly
 	QuickErrorS    float64 // mean seconds until a quick error, beside a least of 0.2 s
@@ -150,6 +152,8 @@ func DefaultParams() Params {
 		Domains:        6,
 		ErrorMean:      0.0506,
 		ErrorSigma:     1.67,
+		LoneErrors:     0.01,
+		LoneBackground: 0.15,
 		FailWave:       0.27,
 		QuickErrors:    0.65,
 		QuickErrorS:    1,
@@ -194,7 +198,7 @@ func (p Params) Validate() error {
 		v    float64
 	}{
 		{"price spread", p.PriceSpread}, {"speed spread", p.SpeedSpread}, {"price games", p.PriceGames}, {"quota share", p.QuotaShare}, {"token quota share", p.TokenQuotaShare}, {"rejects", p.Rejects}, {"rejects of scarce models", p.ScarceRejects}, {"errors of scarce models", p.ScarceErrors}, {"queue share", p.QueueShare}, {"retry-after share", p.RetryAfterShare}, {"tail share", p.TailShare},
-		{"mid-stream share", p.MidstreamOf}, {"tool errors", p.ToolErrorBad}, {"error mean", p.ErrorMean}, {"quick errors", p.QuickErrors},
+		{"mid-stream share", p.MidstreamOf}, {"tool errors", p.ToolErrorBad}, {"error mean", p.ErrorMean}, {"errors of a lone endpoint", p.LoneErrors}, {"quick errors", p.QuickErrors},
 		{"cache share", p.CacheShare}, {"cache hit (low)", p.CacheHitLo}, {"cache hit (high)", p.CacheHitHi}, {"usual discount", p.UsualDiscount},
 		{"cancel billed", p.CancelBilled}, {"background wave", p.BackgroundWave}, {"wave of failures", p.FailWave},
 	} {
@@ -204,7 +208,7 @@ func (p Params) Validate() error {
 		name string
 		v    float64
 	}{
-		{"model sigma", p.ModelSigma}, {"endpoint sigma", p.EndpointSigma}, {"small models", p.SmallModels}, {"background", p.Background}, {"background spread", p.BackgroundSpread}, {"background between models", p.BackgroundModel}, {"background of cheap endpoints", p.BackgroundCheap},
+		{"model sigma", p.ModelSigma}, {"endpoint sigma", p.EndpointSigma}, {"small models", p.SmallModels}, {"background", p.Background}, {"background spread", p.BackgroundSpread}, {"background of a lone endpoint", p.LoneBackground}, {"background between models", p.BackgroundModel}, {"background of cheap endpoints", p.BackgroundCheap},
 		{"background sigma", p.BackgroundSigma}, {"queue wait", p.QueueWaitS}, {"reject time", p.RejectS}, {"ttft sigma", p.TTFTSigma}, {"tail spread", p.TailSpread}, {"ttft load", p.TTFTLoad},
 		{"tail slope", p.TailSlope}, {"decode sigma", p.DecodeSigma}, {"decode load", p.DecodeLoad}, {"tool sigma", p.ToolSigma}, {"error sigma", p.ErrorSigma},
 		{"quick error time", p.QuickErrorS}, {"hang time", p.HangS}, {"hang exponent", p.HangWithErrors},

@@ -32,9 +32,17 @@ func (p *Params) followChats() error {
 	p.GapMedianS = float64(known.GapSeconds.P50)
 	p.GapSigma = math.Log(float64(known.GapSeconds.P90)/p.GapMedianS) / 1.2816 // the normal distribution's 90th percentile
 	p.FollowUpText = float64(known.AddedInput.Mean / known.FirstInput.Mean)
-	p.MeanInput, p.GeoMeanInput = 0, known.meanInput()
-	p.GeoOutput = float64(known.OutputTokens.Mean)
+	p.InputSigma = math.Log(float64(known.FirstInput.P95/known.FirstInput.P50)) / 1.6449
+	p.MeanInput, p.GeoMeanInput = known.meanInput(), known.meanInput() // all models alike
+	p.GeoOutput, p.OutputSpread, p.AnswerGrowth = float64(known.OutputTokens.Mean), 0, 0
+	p.ShortShare, p.ShortMedian, p.ShortSigma, p.LongMedian, p.LongSigma = chatAnswers()
+	p.MixDrift, p.MixNoise = 0, 0
 	return nil
+}
+
+// chatAnswers is two lognormal laws of answers, tokens, by hand through the recorded quantiles: three of ten are short.
+func chatAnswers() (short, shortMedian, shortSigma, longMedian, longSigma float64) {
+	return 0.3, 80, 1, 410, 0.35
 }
 
 // meanInput is the mean tokens of a prompt: its later turns hold the first one, what was added and the answers.

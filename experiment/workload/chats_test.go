@@ -2,7 +2,10 @@ package workload
 
 import (
 	"math"
+	"sort"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 
 	"switchback/experiment/random"
 )
@@ -46,6 +49,55 @@ func TestChatsAreThoseOfTheTrace(t *testing.T) {
 	}
 	if math.Abs(turns-float64(known.Turns.Mean)) > 0.05 {
 		t.Errorf("conversations have %.2f turns, in the trace %.2f", turns, known.Turns.Mean)
+	}
+}
+
+// The lengths of prompts and answers are those of the trace, by their means and quantiles.
+func TestLengthsOfChats(t *testing.T) {
+	known, err := MooncakeStats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := DefaultParams()
+	p.UseChats(ChatsMooncake)
+	w := build(t, p, 3)
+	var prompts, firsts, answers []float64
+	for i := range w.Models {
+		m := &w.Models[i]
+		rng := random.New(1, "test", "lengths", m.Name)
+		for range 2000 {
+			var s Session
+			m.start(&s, random.Seeded(rng.Uint64()), 0, 0)
+			for more := true; more; more = s.More() {
+				m.NextTurn(&s, 0)
+				prompts, answers = append(prompts, float64(s.Prompt)), append(answers, float64(s.Output))
+				if s.Turn == 0 {
+					firsts = append(firsts, float64(s.Prompt))
+				}
+			}
+		}
+	}
+	for _, v := range [][]float64{prompts, firsts, answers} {
+		sort.Float64s(v)
+	}
+	at := func(v []float64, q float64) float64 { return stat.Quantile(q, stat.Empirical, v, nil) }
+	for _, c := range []struct {
+		what      string
+		got       float64
+		want      float64
+		atMostOff float64
+	}{
+		{"mean prompt", stat.Mean(prompts, nil), known.meanInput(), 0.1},
+		{"median first prompt", at(firsts, 0.5), float64(known.FirstInput.P50), 0.15},
+		{"95th percentile of first prompts", at(firsts, 0.95), float64(known.FirstInput.P95), 0.15},
+		{"mean answer", stat.Mean(answers, nil), float64(known.OutputTokens.Mean), 0.05},
+		{"median answer", at(answers, 0.5), float64(known.OutputTokens.P50), 0.1},
+		{"95th percentile of answers", at(answers, 0.95), float64(known.OutputTokens.P95), 0.1},
+	} {
+		t.Logf("%s: %.0f tokens, in the trace %.0f", c.what, c.got, c.want)
+		if math.Abs(c.got/c.want-1) > c.atMostOff {
+			t.Errorf("%s: %.0f tokens, in the trace %.0f", c.what, c.got, c.want)
+		}
 	}
 }
 

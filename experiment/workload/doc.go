@@ -9,5 +9,7 @@
 //  3. [Arrivals] draws the starts of conversations: one renewal process per client, with the client's own
 //     rate and burstiness in every 10-minute window.
 //  4. [Model.NextTurn] draws the turns of a conversation: tokens keep the client's rank among all clients and
-//     take their size from the laws in [Params], or from those of recorded agents where [Params].Agents names them.
+//     take their size from the laws in [Params], or from those of recorded agents and conversations where [Params].Agents and [Params].Chats name them.
+//
+// A draw decides what stays from week to week (clients and token scales of the models), a seed what happens.
 package workload
