@@ -141,9 +141,9 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 		e.background = min(mostBackground, busy*math.Exp(p.BackgroundSpread*b.tables.normal.Draw(&build))*cheapness)
 		own := roomy * math.Exp(p.EndpointSigma*b.tables.normal.Draw(&build))
 		e.Slots = math.Max(p.LeastSlots, d.Flow*duration*part*own)
-		if len(offers) == 1 { // nobody else could serve in an outage of hours, and no 95th percentile would be finite
+		if len(offers) == 1 { // nobody else could serve in an outage or a storm of 429s, and no 95th percentile would be finite
 			e.errors, e.background = min(e.errors, p.LoneErrors), min(e.background, p.LoneBackground)
-			e.outages, e.providerOutages = timeline{}, timeline{}
+			e.storms, e.outages, e.providerOutages = timeline{}, timeline{}, timeline{}
 		}
 		if limits := random.New(b.draw, "market", "quota", model, e.Offer.Slug); limits.Chance(p.QuotaShare) {
 			e.quota.mostRequests = int64(math.Ceil(60 * d.Flow * part * p.QuotaFlow))
