@@ -37,7 +37,12 @@ const hour = int64(3600e6)
 
 func build(t testing.TB, p Params, horizon int64, seed uint64) *Market {
 	t.Helper()
-	b, err := NewBuilder(p, horizon, seed, seed)
+	return buildDraw(t, p, horizon, seed, seed)
+}
+
+func buildDraw(t testing.TB, p Params, horizon int64, draw, seed uint64) *Market {
+	t.Helper()
+	b, err := NewBuilder(p, horizon, draw, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,18 +335,7 @@ func TestSharedTokensAreFoundByOtherConversations(t *testing.T) {
 // The draw decides what endpoints are like, the seed what happens to them.
 func TestTheSeedLeavesTheMarketAsItIs(t *testing.T) {
 	p := DefaultParams()
-	market := func(draw, seed uint64) *Market {
-		b, err := NewBuilder(p, 1000*hour, draw, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := b.New(offers(), Demand{Flow: 2, MeanInput: 4000, MeanOutput: 600})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
-	a, b, c := market(1, 1), market(1, 2), market(2, 1)
+	a, b, c := buildDraw(t, p, 1000*hour, 1, 1), buildDraw(t, p, 1000*hour, 1, 2), buildDraw(t, p, 1000*hour, 2, 1)
 	incidents := func(m *Market) (n int) {
 		for i := range m.Endpoints {
 			n += len(m.Endpoints[i].outages.spells) * (i + 1)

@@ -10,38 +10,51 @@ import (
 	"switchback/experiment/random"
 )
 
-// reused is the share of the prompts' tokens that a cache without limits would hold, in blocks as the trace counts them.
-func reused(w *Workload, conversations int, whole bool) (share, turns float64) {
-	var held, all, n float64
+// eachTurn goes through the turns of so many conversations of every model.
+func eachTurn(w *Workload, conversations int, see func(*Session)) {
 	for i := range w.Models {
 		m := &w.Models[i]
-		rng := random.New(1, "test", "reuse", m.Name)
+		rng := random.New(1, "test", "turns", m.Name)
 		for range conversations {
 			var s Session
 			m.start(&s, random.Seeded(rng.Uint64()), 0, 0)
 			for more := true; more; more = s.More() {
 				m.NextTurn(&s, 0)
-				tokens := max(s.Prefix, s.Shared)
-				if whole {
-					tokens -= tokens % BlockTokens
-				}
-				held += float64(tokens)
-				all += float64(s.Prompt)
-				n++
+				see(&s)
 			}
 		}
 	}
+}
+
+// reused is the share of the prompts' tokens that a cache without limits would hold, in whole blocks or not, and the turns of a conversation.
+func reused(w *Workload, conversations int, whole bool) (share, turns float64) {
+	var held, all, n float64
+	eachTurn(w, conversations, func(s *Session) {
+		tokens := max(s.Prefix, s.Shared)
+		if whole {
+			tokens -= tokens % BlockTokens
+		}
+		held += float64(tokens)
+		all += float64(s.Prompt)
+		n++
+	})
 	return held / all, n / float64(conversations*len(w.Models))
 }
 
-func TestChatsAreThoseOfTheTrace(t *testing.T) {
+// chats is a week of the recorded chat service's conversations, and what is known of them.
+func chats(t *testing.T) (*Workload, ConversationStats) {
+	t.Helper()
 	known, err := MooncakeStats()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := DefaultParams()
 	p.UseChats(ChatsMooncake)
-	w := build(t, p, 3)
+	return build(t, p, 3), known
+}
+
+func TestChatsAreThoseOfTheTrace(t *testing.T) {
+	w, known := chats(t)
 	share, turns := reused(w, 2000, true)
 	t.Logf("reused %.3f (trace %.3f), turns %.2f (trace %.2f)", share, known.BlockHitShare, turns, known.Turns.Mean)
 	if math.Abs(share-known.BlockHitShare) > 0.1 { // ours 0.44: nobody edits what was said before, as some in the trace do
@@ -54,29 +67,14 @@ func TestChatsAreThoseOfTheTrace(t *testing.T) {
 
 // The lengths of prompts and answers are those of the trace, by their means and quantiles.
 func TestLengthsOfChats(t *testing.T) {
-	known, err := MooncakeStats()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := DefaultParams()
-	p.UseChats(ChatsMooncake)
-	w := build(t, p, 3)
+	w, known := chats(t)
 	var prompts, firsts, answers []float64
-	for i := range w.Models {
-		m := &w.Models[i]
-		rng := random.New(1, "test", "lengths", m.Name)
-		for range 2000 {
-			var s Session
-			m.start(&s, random.Seeded(rng.Uint64()), 0, 0)
-			for more := true; more; more = s.More() {
-				m.NextTurn(&s, 0)
-				prompts, answers = append(prompts, float64(s.Prompt)), append(answers, float64(s.Output))
-				if s.Turn == 0 {
-					firsts = append(firsts, float64(s.Prompt))
-				}
-			}
+	eachTurn(w, 2000, func(s *Session) {
+		prompts, answers = append(prompts, float64(s.Prompt)), append(answers, float64(s.Output))
+		if s.Turn == 0 {
+			firsts = append(firsts, float64(s.Prompt))
 		}
-	}
+	})
 	for _, v := range [][]float64{prompts, firsts, answers} {
 		sort.Float64s(v)
 	}
