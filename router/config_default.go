@@ -9,7 +9,7 @@ import (
 // production router are not published.
 func DefaultConfig() Config {
 	return Config{
-		SnapshotAge: 5 * Second, SnapshotPicks: 512,
+		SnapshotAge: 10 * Second, SnapshotPicks: 512,
 		Telemetry: TelemetryConfig{
 			Memory: 5 * Minute, PriceMemory: 30 * Minute, RecentMemory: 30 * Second, ToolMemory: 120 * Minute,
 			Prior: 40, PriorTokens: 500, MinTypical: 10,

@@ -98,7 +98,7 @@ type Spells struct {
 func DefaultParams() Params {
 	return Params{
 		PriceScale:      1.725,
-		PriceSpread:     0.866,
+		PriceSpread:     0.863,
 		LatencyScale:    1.02,
 		ThroughputScale: 2.34,
 		SpeedSpread:     1,
