@@ -8,7 +8,8 @@
 //  3. A [Loader] turns batches into Arrow records and streams them into the tables `requests` and `attempts`;
 //     a load is one transaction with its row in `loads` and its lines in `rejects`.
 //  4. [Store.ApplyPlan] writes the schedule and gives every row its arm, block and burn-in mark.
-//  5. [Store.Summaries] answers the questions of stats.Analyze by SQL: sums, histograms and exact values per
-//     model and block of the rows that the analysis keeps. [Store.Health] says which rows it leaves out and why.
+//  5. [Store.Summaries] answers the questions of stats.Analyze per model and block of the rows that the analysis keeps:
+//     sums by SQL, histograms and exact values from the rows' quantities, which leave DuckDB once. [Store.Series] does
+//     so for parts of the rows. [Store.Health] says which rows are left out and why.
 //  6. [Store.SaveRun] keeps the results; [Store.Document] returns them to whoever renders a report.
 package ingest

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// DefaultConfig returns the constants calibrated against the published result table in a simulated market. The wait rates of the
-// production router are not published.
+// DefaultConfig returns the constants of the sources, and where they state none, those that fit the published result table in a simulated
+// market. The wait rates of the production router are not published; simulated scenarios may set others.
 func DefaultConfig() Config {
 	return Config{
 		SnapshotAge: 10 * Second, SnapshotPicks: 512,
