@@ -91,7 +91,7 @@ func DefaultDesign() Design {
 const day = 24 * time.Hour
 
 // End returns the instant after the last block.
-func (d Design) End() time.Time { return d.Start.AddDate(0, 0, d.Days) }
+func (d Design) End() time.Time { return d.Start.UTC().AddDate(0, 0, d.Days) }
 
 // Slots returns the number of blocks in a day.
 func (d Design) Slots() int { return int(day / d.Block) }

@@ -205,7 +205,7 @@ func (p Plan) Window() (starts, ends time.Time) {
 }
 
 // Pairs matches the blocks that apply to a model, sorted by the start of the pair. Blocks without a partner are
-// returned as lone. Position counts the complete pairs of a day, in order.
+// returned as lone. Position is half of the slot of the pair's first block.
 func (p Plan) Pairs(model string) (pairs []Pair, lone []Block) {
 	byID := map[string][]Block{}
 	var ids []string
@@ -231,11 +231,13 @@ func (p Plan) Pairs(model string) (pairs []Pair, lone []Block) {
 	return pairs, lone
 }
 
-// Member reports whether the plan is in the set of assignments that the order draws from; the error says why not.
-func (p Plan) Member(order Order) error {
+// Member reports whether the plan is in the set of assignments that the order draws from for a design of so many days; the
+// error says why not. The plan may lack pairs: a daily position with fewer than the design's days, or a day with fewer pairs
+// than another, may have any share of them treatment-first.
+func (p Plan) Member(order Order, days int) error {
 	for _, model := range p.Models() {
 		pairs, _ := p.Pairs(model)
-		if err := member(pairs, order); err != nil {
+		if err := member(pairs, order, days); err != nil {
 			if model != "" {
 				return fmt.Errorf("model %s: %w", model, err)
 			}
@@ -245,7 +247,7 @@ func (p Plan) Member(order Order) error {
 	return nil
 }
 
-func member(pairs []Pair, order Order) error {
+func member(pairs []Pair, order Order, days int) error {
 	type count struct{ pairs, first int }
 	tally := func(key func(Pair) int) (keys []int, counts map[int]*count) {
 		counts = map[int]*count{}
@@ -264,11 +266,14 @@ func member(pairs []Pair, order Order) error {
 		slices.SortFunc(keys, cmp.Compare[int])
 		return keys, counts
 	}
-	check := func(what string, key func(Pair) int) error {
+	check := func(what string, full int, key func(Pair) int) error {
 		keys, counts := tally(key)
+		for _, c := range counts {
+			full = max(full, c.pairs)
+		}
 		for _, k := range keys {
 			c := counts[k]
-			if lo, hi := c.pairs/2, (c.pairs+1)/2; c.first < lo || c.first > hi {
+			if lo, hi := c.pairs/2, (c.pairs+1)/2; c.pairs == full && (c.first < lo || c.first > hi) {
 				return fmt.Errorf("%s %d is treatment-first in %d of %d pairs, not %d or %d, so the schedule is not a member of the %s set", what, k, c.first, c.pairs, lo, hi, order)
 			}
 		}
@@ -276,9 +281,9 @@ func member(pairs []Pair, order Order) error {
 	}
 	switch order {
 	case OrderSlotBalanced:
-		return check("daily position", func(p Pair) int { return p.Position })
+		return check("daily position", days, func(p Pair) int { return p.Position })
 	case OrderDayBalanced:
-		return check("day", func(p Pair) int { return p.Day })
+		return check("day", 0, func(p Pair) int { return p.Day })
 	case OrderAlternating:
 		for _, p := range pairs {
 			if p.TreatmentFirst != pairs[0].TreatmentFirst {

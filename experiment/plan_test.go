@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +94,7 @@ func TestPlanCoversTime(t *testing.T) {
 				}
 			}
 		}
-		if err := p.Member(d.Order); err != nil {
+		if err := p.Member(d.Order, d.Days); err != nil {
 			t.Fatalf("a drawn plan is not in its own set: %v", err)
 		}
 	})
@@ -201,12 +203,63 @@ func TestMemberRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, order := range []Order{OrderSlotBalanced, OrderDayBalanced} {
-		if fixed.Member(order) == nil {
+		if fixed.Member(order, d.Days) == nil {
 			t.Errorf("a fixed order counts as %s", order)
 		}
 	}
-	if err := fixed.Member(OrderCoin); err != nil {
+	if err := fixed.Member(OrderCoin, d.Days); err != nil {
 		t.Errorf("a fixed order is a possible outcome of coins: %v", err)
+	}
+}
+
+// A drawn plan stays a member whatever pairs it lost, and so does every beginning of it: what is left need not be balanced.
+func TestMemberLacksPairs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := designs(t)
+		p, err := Draw(d, arms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := rapid.IntRange(0, len(p.Blocks)-1).Draw(t, "lost block")
+		lost := p
+		lost.Blocks = slices.Delete(slices.Clone(p.Blocks), gone, gone+1)
+		if err := lost.Member(d.Order, d.Days); err != nil {
+			t.Fatalf("without block %s: %v", p.Blocks[gone].ID, err)
+		}
+		days := rapid.IntRange(1, d.Days).Draw(t, "days so far")
+		sofar := p
+		sofar.Blocks = slices.DeleteFunc(slices.Clone(p.Blocks), func(b Block) bool { return b.Day > days })
+		if err := sofar.Member(d.Order, d.Days); err != nil {
+			t.Fatalf("after day %d: %v", days, err)
+		}
+	})
+}
+
+// A schedule file without slots keeps the position of every pair when blocks are missing, and also when it begins in the afternoon.
+func TestSlotsFollowTheTimeOfDay(t *testing.T) {
+	const header = "block_id,pair_id,arm,starts,ends\n"
+	at := func(id, pair, arm string, day, from, to int) string {
+		end := time.Date(2026, 11, day, to, 0, 0, 0, time.UTC)
+		return fmt.Sprintf("%s,%s,%s,%s,%s\n", id, pair, arm, time.Date(2026, 11, day, from, 0, 0, 0, time.UTC).Format(time.RFC3339), end.Format(time.RFC3339))
+	}
+	file := header + at("a", "1", "price", 2, 12, 18) + at("b", "1", "routing-cost", 2, 18, 24) +
+		at("c", "2", "routing-cost", 3, 6, 12) + // its partner is missing
+		at("d", "3", "routing-cost", 3, 12, 18) + at("e", "3", "price", 3, 18, 24)
+	plan, err := ReadPlan(strings.NewReader(file), "s.csv", arms, DefaultDesign())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs, lone := plan.Pairs("")
+	if len(pairs) != 2 || len(lone) != 1 || pairs[0].Position != 1 || pairs[1].Position != 1 {
+		t.Errorf("pairs %+v, lone %+v: want both pairs of the afternoon in position 1", pairs, lone)
+	}
+	// Blocks of other lengths are counted.
+	uneven := header + at("a", "1", "price", 2, 1, 5) + at("b", "1", "routing-cost", 2, 5, 12)
+	if plan, err = ReadPlan(strings.NewReader(uneven), "s.csv", arms, DefaultDesign()); err != nil {
+		t.Fatal(err)
+	}
+	if plan.Blocks[0].Slot != 0 || plan.Blocks[1].Slot != 1 {
+		t.Errorf("slots %d and %d of uneven blocks, want 0 and 1", plan.Blocks[0].Slot, plan.Blocks[1].Slot)
 	}
 }
 

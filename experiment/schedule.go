@@ -216,13 +216,18 @@ func parseBlock(field func(string) string) (Block, *Problem) {
 }
 
 // completeBlocks fills in days, slots and burn-ins that the file does not give. blocks are of one model, sorted by start.
+// Slots are those of the time of day, so that a block that is missing moves no other one to another slot; where blocks do
+// not divide the day evenly they are counted.
 func completeBlocks(blocks []Block, origin time.Time, d Design) {
 	given := slices.Clone(blocks)
 	SetBurnIn(blocks, d.BurnIn, d.BurnInScope)
+	length, even := evenLength(blocks)
 	slot := 0
 	for i := range blocks {
 		b := &blocks[i]
-		if i > 0 && b.Starts.Truncate(day).After(blocks[i-1].Starts.Truncate(day)) {
+		if even {
+			slot = int(b.Starts.Sub(b.Starts.Truncate(day)) / length)
+		} else if i > 0 && b.Starts.Truncate(day).After(blocks[i-1].Starts.Truncate(day)) {
 			slot = 0
 		}
 		if b.Day == unset {
@@ -236,6 +241,19 @@ func completeBlocks(blocks []Block, origin time.Time, d Design) {
 		}
 		slot++
 	}
+}
+
+// evenLength is the length of the blocks, and whether they are all as long and stand where they divide their days.
+func evenLength(blocks []Block) (length time.Duration, even bool) {
+	for i, b := range blocks {
+		if i == 0 {
+			length = b.Ends.Sub(b.Starts)
+		}
+		if length <= 0 || day%length != 0 || b.Ends.Sub(b.Starts) != length || b.Starts.Sub(b.Starts.Truncate(day))%length != 0 {
+			return 0, false
+		}
+	}
+	return length, len(blocks) > 0
 }
 
 func csvLine(err error) int {

@@ -129,8 +129,9 @@ func (j *job) labelled(plan experiment.Plan, labels ingest.LabelReport, err erro
 		return experiment.Plan{}, usageError(`name the schedule that ran in design.schedule, or say "drawn" when this program's own plan ran`,
 			"%s: %w", j.config.file.place("design"), err)
 	}
-	if err := plan.Member(experiment.Order(j.config.Design.Order)); err != nil {
-		return experiment.Plan{}, usageError(memberHint(plan), "schedule from labels: %w", err)
+	days := j.config.days(plan)
+	if err := plan.Member(experiment.Order(j.config.Design.Order), days); err != nil {
+		return experiment.Plan{}, usageError(memberHint(plan, days), "schedule from labels: %w", err)
 	}
 	j.log.Info("schedule from labels", "rows", labels.Rows, "other label", labels.Mixed)
 	return plan, nil

@@ -100,7 +100,7 @@ func (c *config) method(e estimates) reports.Method {
 	return reports.Method{
 		Interval: a.Interval, Replicates: a.Replicates, Confidence: a.Confidence, Weights: a.Weights, Seed: a.Seed,
 		SlotAdjustment: a.SlotAdjustment, MinPairs: a.MinPairs, MinRows: a.MinRows,
-		Looks: looks(e.plan, e.window),
+		Looks: e.looks,
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // looks returns the looks so far at an unfinished experiment, one at the end of each of its days up to the end of the
 // window, as shares of the planned pairs: what the intervals for repeated looks spend their chance of a false alarm by.
 // It is empty for a finished experiment. It follows from the plan alone, whether or not somebody looked each night.
-func looks(plan experiment.Plan, w window) []float64 {
+func looks(plan experiment.Plan, planned int, w window) []float64 {
 	if !w.provisional {
 		return nil
 	}
@@ -38,7 +38,7 @@ func looks(plan experiment.Plan, w window) []float64 {
 			}
 		}
 		if n > done {
-			shares = append(shares, float64(n)/float64(len(ends)))
+			shares = append(shares, float64(n)/float64(planned))
 			done = n
 		}
 		if !night.Before(w.until) {

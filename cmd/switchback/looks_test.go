@@ -29,7 +29,7 @@ func TestLooks(t *testing.T) {
 		"half a day":   {window{since: design.Start, until: design.Start.Add(12 * time.Hour), provisional: true}, []float64{2. / 28}},
 		"before pairs": {window{since: design.Start, until: design.Start.Add(time.Hour), provisional: true}, nil},
 	} {
-		if diff := cmp.Diff(c.want, looks(plan, c.window)); diff != "" {
+		if diff := cmp.Diff(c.want, looks(plan, 28, c.window)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

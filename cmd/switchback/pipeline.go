@@ -88,6 +88,7 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 type estimates struct {
 	plan    experiment.Plan
 	window  window
+	looks   []float64
 	applied ingest.PlanReport
 	blocks  ingest.BlockHealth
 	pairs   []stats.Pair
@@ -98,7 +99,7 @@ type estimates struct {
 
 // estimate labels the rows by the plan, summarises them by block, and estimates every metric.
 func (j *job) estimate(ctx context.Context, rows rowSource, plan experiment.Plan, w window) (estimates, error) {
-	e := estimates{plan: plan, window: w}
+	e := estimates{plan: plan, window: w, looks: looks(plan, j.config.plannedPairs(plan), w)}
 	if err := refuseEmpty(ctx, rows, w); err != nil { // before rows are labelled anew for nothing
 		return e, err
 	}
@@ -125,7 +126,7 @@ func (j *job) estimate(ctx context.Context, rows rowSource, plan experiment.Plan
 	}
 	err = j.stage("analyse", "metrics", func(*stage) (int64, error) {
 		metrics, options := append(ingest.StatsMetrics(), ingest.CheckMetrics(j.config.featured())...), j.config.analysis()
-		options.Days, options.Looks = daysOf(plan), looks(plan, w)
+		options.Days, options.Looks = j.config.days(plan), e.looks
 		if e.found, err = stats.Analyze(ctx, source, metrics, pairs, options); err != nil {
 			return 0, err
 		}
@@ -170,15 +171,6 @@ func (c *config) analysis() stats.Options {
 		SlotAdjustment: a.SlotAdjustment == "on", Order: c.Design.Order, Seed: c.Seed, Threads: c.Threads,
 		MinPairs: a.MinPairs, MinRows: a.MinRows,
 	}
-}
-
-// daysOf is the length of a plan in days, from its first block to its last.
-func daysOf(plan experiment.Plan) int {
-	days := 0
-	for _, b := range plan.Blocks {
-		days = max(days, b.Day)
-	}
-	return days
 }
 
 // maxMismatch is the share of rows whose own label may disagree with the schedule.

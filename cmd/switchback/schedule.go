@@ -27,8 +27,8 @@ func (c *config) readSchedule() (experiment.Plan, error) {
 	case err != nil:
 		return experiment.Plan{}, err
 	}
-	if err := plan.Member(experiment.Order(c.Design.Order)); err != nil {
-		return experiment.Plan{}, usageError(memberHint(plan), "schedule %s: %w", path, err)
+	if err := plan.Member(experiment.Order(c.Design.Order), c.days(plan)); err != nil {
+		return experiment.Plan{}, usageError(memberHint(plan, c.days(plan)), "schedule %s: %w", path, err)
 	}
 	return plan, nil
 }
@@ -78,10 +78,10 @@ func armsOf(path string) []string {
 }
 
 // memberHint names the orders whose sets hold the schedule.
-func memberHint(plan experiment.Plan) string {
+func memberHint(plan experiment.Plan, days int) string {
 	var fitting []string
 	for _, order := range experiment.Orders() {
-		if plan.Member(order) == nil {
+		if plan.Member(order, days) == nil {
 			fitting = append(fitting, string(order))
 		}
 	}

@@ -168,7 +168,7 @@ func (b *bench) source(out string, seconds map[string]float64) {
 		b.t.Fatal(err)
 	}
 	source, options := &timedSource{Source: found, seconds: seconds}, c.analysis()
-	options.Days = daysOf(plan)
+	options.Days = c.days(plan)
 	if _, err := stats.Analyze(ctx, source, append(ingest.StatsMetrics(), ingest.CheckMetrics(c.featured())...), pairs, options); err != nil {
 		b.t.Fatal(err)
 	}

@@ -62,6 +62,33 @@ func (c *config) span(plan experiment.Plan) (starts, ends time.Time) {
 	return plan.Window()
 }
 
+// days is the length of the experiment: that of its plan, or as the design says where the plan follows from the labels of
+// the rows so far.
+func (c *config) days(plan experiment.Plan) int {
+	if c.scheduleKind() == reports.ScheduleLabels {
+		return c.design().Days
+	}
+	days := 0
+	for _, b := range plan.Blocks {
+		days = max(days, b.Day)
+	}
+	return days
+}
+
+// plannedPairs is the number of pairs of the whole experiment, all schedules together.
+func (c *config) plannedPairs(plan experiment.Plan) int {
+	models := plan.Models()
+	if c.scheduleKind() == reports.ScheduleLabels {
+		return len(models) * c.days(plan) * c.design().Slots() / 2
+	}
+	pairs := 0
+	for _, model := range models {
+		of, _ := plan.Pairs(model)
+		pairs += len(of)
+	}
+	return pairs
+}
+
 // narrow applies --since and --until.
 func (s *settings) narrow(w *window) error {
 	if s.since != "" {
