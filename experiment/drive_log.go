@@ -49,20 +49,34 @@ func (l *rowLog) request() *Request {
 	return r
 }
 
-// Ids are base 32: two digits of the model, five of the conversation, two of the turn. They sort by conversation and turn.
+// Ids are base 32: two digits of the model, five of the conversation, two of the turn. Of the same length they sort by
+// conversation and turn. A conversation from number 2²⁵ on has seven digits, a turn from 1,024 on three, so that ids of
+// different parts have different lengths.
 const (
-	idDigits      = "0123456789abcdefghjkmnpqrstvwxyz"
-	sessionLength = 7
-	idLength      = 9
+	idDigits = "0123456789abcdefghjkmnpqrstvwxyz"
+	idLength = 9 // of nearly all
 )
 
 // ids returns the ids of a request and its session. Those of one batch share their memory.
 func (l *rowLog) ids(model int, session uint32, turn int32) (request, conversation string) {
-	m, t := uint32(model), uint32(turn)
-	for _, n := range [idLength]uint32{m >> 5, m, session >> 20, session >> 15, session >> 10, session >> 5, session, t >> 5, t} {
-		l.text.WriteByte(idDigits[n&31])
+	start, sessionDigits, turnDigits := l.text.Len(), 5, 2
+	if session >= 1<<25 {
+		sessionDigits = 7
 	}
+	if turn >= 1<<10 {
+		turnDigits = 3
+	}
+	l.digits(uint32(model), 2)
+	l.digits(session, sessionDigits)
+	end := l.text.Len()
+	l.digits(uint32(turn), turnDigits)
 	all := l.text.String()
-	request = all[len(all)-idLength:]
-	return request, request[:sessionLength]
+	return all[start:], all[start:end]
+}
+
+// digits writes the last digits of a number.
+func (l *rowLog) digits(n uint32, count int) {
+	for shift := 5 * (count - 1); shift >= 0; shift -= 5 {
+		l.text.WriteByte(idDigits[n>>shift&31])
+	}
 }

@@ -69,7 +69,7 @@ func (w *world) fallBack(fi int32, now, starts int64) {
 	s := &w.sessions[f.session]
 	for f.turn+1 < s.reach {
 		f.turn++
-		f.host, f.tried = w.orders[s.kept][f.turn], router.Set{}
+		f.host, f.tried, f.pinBlock = w.orders[s.kept][f.turn], router.Set{}, unpinned
 		if endpoint := w.decide(f, s, now); endpoint >= 0 {
 			w.try(fi, endpoint, starts)
 			return
@@ -167,7 +167,7 @@ func (w *world) endAttempt(fi int32, now int64) {
 	}
 	h.router.Observe(router.Instant(now), f.endpoint, &out)
 	if pin := router.UpdatePin(p.pin, router.Instant(now), f.endpoint, &out); pin != p.pin {
-		if pin.Endpoint != p.pin.Endpoint {
+		if pin.Endpoint != p.pin.Endpoint || f.pinBlock == unpinned { // it was chosen now, be it once more
 			p.pinBlock = f.block
 		}
 		p.pin = pin

@@ -105,6 +105,31 @@ type fatalOnly struct{ testing.TB }
 func (*fatalOnly) Helper()           {}
 func (*fatalOnly) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
+// A pinned request names the block in which its conversation's endpoint was last chosen: that of the last answer to a request
+// that was not pinned, or that another endpoint gave.
+func TestPinnedFromBlock(t *testing.T) {
+	type choice struct{ provider, block string }
+	last := map[string]choice{}
+	pinned, again := 0, 0
+	for _, r := range smallRun().requests {
+		chosen, known := last[r.SessionID]
+		if r.PinnedFromBlock != "" {
+			if pinned++; !known || r.PinnedFromBlock != chosen.block {
+				t.Fatalf("request %s is pinned from block %s, its endpoint was chosen in %q", r.RequestID, r.PinnedFromBlock, chosen.block)
+			}
+		}
+		if r.Status == StatusOK && (r.PinnedFromBlock == "" || r.Provider != chosen.provider) {
+			if known && r.Provider == chosen.provider && r.BlockID != chosen.block {
+				again++
+			}
+			last[r.SessionID] = choice{r.Provider, r.BlockID}
+		}
+	}
+	if pinned == 0 || again == 0 {
+		t.Errorf("%d pinned requests, %d endpoints chosen again in a later block", pinned, again)
+	}
+}
+
 func byTime(a, b Request) int {
 	return compare.Or(compare.Compare(a.TS, b.TS), compare.Compare(a.RequestID, b.RequestID))
 }

@@ -108,7 +108,8 @@ func (r *Router) trip(e int32, now Instant) {
 	b.ejections++
 }
 
-// close lets traffic in again. The count of ejections is kept until the endpoint has been well for MaxEjection.
+// close lets traffic in again. The count of ejections is kept until an endpoint that was probed has been well for MaxEjection; one that
+// nobody probed starts anew.
 func (b *breaker) close() { b.state, b.lease = closed, 0 }
 
 // settle learns from an attempt at an endpoint that is half open.

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -69,6 +70,41 @@ func TestTTFTQuantile(t *testing.T) {
 	speed, _ := r.Throughput(200*Instant(Second), 0)
 	if speed.P99 > speed.P50 {
 		t.Errorf("throughput percentiles ascend: %+v", speed)
+	}
+}
+
+// Percentiles of long ago stand for the few requests that still count, also when reading them moves the epoch of the sums.
+func TestPercentilesFade(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Telemetry.Percentiles = true
+	r := newRouter(t, 2, cfg)
+	last := rebaseAge/2*cfg.Telemetry.RecentMemory - Second
+	for i := range 100 {
+		r.Observe(Instant(last)+Instant(i), 0, ok())
+	}
+	later := last + rebaseAge*cfg.Telemetry.RecentMemory
+	want := 100 * math.Exp(-float64(later-last)/float64(cfg.Telemetry.Memory))
+	if _, n := r.Latency(Instant(later), 0); math.Abs(n/want-1) > 0.01 {
+		t.Errorf("%.3g requests count after %v, want %.3g", n, later-last, want)
+	}
+}
+
+// Answers whose prompts have an unknown length say nothing of the usual length.
+func TestUnknownPromptsHaveNoSize(t *testing.T) {
+	r := newRouter(t, 2, DefaultConfig())
+	usual := func(now Instant) requestSize {
+		r.refresh(now)
+		r.believe()
+		return r.sizes[len(r.sizes)-1]
+	}
+	before := usual(0)
+	for i := range 300 {
+		answer := *ok()
+		answer.Input = 0
+		r.Observe(Instant(i)*Instant(Second), 0, &answer)
+	}
+	if after := usual(300 * Instant(Second)); after != before {
+		t.Errorf("the usual request went from %+v to %+v tokens", before, after)
 	}
 }
 

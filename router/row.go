@@ -64,7 +64,7 @@ func (r *Router) Rows(now Instant, req *Request) []Row {
 		if r.capped && r.limits[i] < 1 {
 			rows[i].CapShare = max(r.limits[i], 1e-9) // 0 would mean no cap
 		}
-		if !req.Excluded.Has(int32(i)) && (best < 0 || c.cost < best) && !r.open.Has(int32(i)) && !r.cooling.Has(int32(i)) && !r.flagged.Has(int32(i)) {
+		if !req.Excluded.Has(int32(i)) && (best < 0 || c.cost < best) && !r.open.Has(int32(i)) && !r.halfOpen.Has(int32(i)) && !r.cooling.Has(int32(i)) && !r.flagged.Has(int32(i)) {
 			best = c.cost
 		}
 	}

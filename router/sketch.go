@@ -67,10 +67,11 @@ func (r *Router) Throughput(now Instant, endpoint int32) (Percentiles, float64) 
 }
 
 func (t *telemetry) percentiles(now Instant, s *sketch, at func(q float64) float64) (Percentiles, float64) {
+	usual := t.weigh(now).usual // may scale the sketch
 	read := func(q float64) float64 {
 		v, _ := s.quantile(at(q))
 		return v
 	}
 	_, weight := s.quantile(0.5)
-	return Percentiles{read(0.50), read(0.75), read(0.90), read(0.99)}, weight / t.weigh(now).usual
+	return Percentiles{read(0.50), read(0.75), read(0.90), read(0.99)}, weight / usual
 }

@@ -155,6 +155,14 @@ func fade(by float64, sums ...*float64) {
 	}
 }
 
+// addSize counts the tokens of an answer among those of a class of prompts.
+func (t *telemetry) addSize(class int, w weights, o *Outcome) {
+	z := &t.sizes[class]
+	z.requests += w.price
+	z.input += w.price * float64(o.Input)
+	z.output += w.price * float64(o.Output)
+}
+
 // add counts an outcome of the endpoint.
 func (t *telemetry) add(w weights, now Instant, endpoint int32, o *Outcome) {
 	s := &t.endpoints[endpoint]
@@ -175,11 +183,9 @@ func (t *telemetry) add(w weights, now Instant, endpoint int32, o *Outcome) {
 		s.input += w.price * float64(o.Input)
 		s.cached += w.price * float64(o.Cached)
 		s.written += w.price * float64(o.Written)
-		for _, c := range [...]int{t.class(o.Input), len(t.sizes) - 1} {
-			z := &t.sizes[c]
-			z.requests += w.price
-			z.input += w.price * float64(o.Input)
-			z.output += w.price * float64(o.Output)
+		if o.Input > 0 {
+			t.addSize(t.class(o.Input), w, o)
+			t.addSize(len(t.sizes)-1, w, o)
 		}
 		if o.ToolCall {
 			tools := t.weighTools(now)

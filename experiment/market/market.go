@@ -127,6 +127,7 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 		e := &m.Endpoints[i]
 		e.Offer = offers[i]
 		e.Price = p.price(offers[i].Price, medianIn, medianOut)
+		b.furnish(e, model, scarce)
 		cheap += math.Pow(float64(e.Price.Input), -2)
 	}
 	medianPrice := math.Round(p.PriceScale * medianIn)
@@ -134,7 +135,6 @@ func (b *Builder) New(offers []Offer, d Demand) (*Market, error) {
 		e := &m.Endpoints[i]
 		e.ttft = shrunk(e.Offer.LatencyMS, medianLatency, p.SpeedSpread) / 1000 * p.LatencyScale
 		e.tokenSeconds = 1 / (shrunk(e.Offer.Throughput, medianRate, p.SpeedSpread) * p.ThroughputScale)
-		b.furnish(e, model, scarce)
 		duration := e.ttft + d.MeanInput/p.PrefillRate + d.MeanOutput*e.tokenSeconds
 		part := 0.5/float64(len(offers)) + 0.5*math.Pow(float64(e.Price.Input), -2)/cheap
 		cheapness := math.Pow(float64(e.Price.Input)/medianPrice, -p.BackgroundCheap)

@@ -21,7 +21,7 @@ type Params struct {
 	EndpointSigma    float64 // and between endpoints
 	SmallModels      float64 // exponent by which models with little traffic have more headroom
 	LeastSlots       float64 // places of the smallest endpoint
-	Background       float64 // mean load of other customers, in places
+	Background       float64 // mean load of other customers, as a share of the places
 	BackgroundSpread float64 // its log standard deviation between endpoints
 	BackgroundModel  float64 // and between models
 	BackgroundCheap  float64 // others choose by price too: it grows as (price ÷ median price)^−this

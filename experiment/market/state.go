@@ -23,7 +23,8 @@ func (m *Market) State(at int32, input, output float64, now int64) State {
 	square := min(load, p.LoadCeiling)
 	square *= square
 	mean := func(sigma float64) float64 { return math.Exp(sigma * sigma / 2) } // of a lognormal of median 1
-	s.TTFT = (e.ttft*e.slow*mean(m.tables.tails[e.tail])+input/p.PrefillRate)*(1+p.TTFTLoad*square)*e.regime + p.QueueWaitS*over
+	s.TTFT = (e.ttft*e.slow*mean(m.tables.tails[e.tail])+input/p.PrefillRate)*(1+p.TTFTLoad*square) + p.QueueWaitS*over
+	s.TTFT *= e.regime
 	perToken := e.tokenSeconds * mean(p.DecodeSigma) * (1 + p.DecodeLoad*square) * math.Sqrt(e.slow) * e.regime
 	whole := s.TTFT + output*perToken
 	s.SecondsPerToken = whole / output

@@ -172,10 +172,15 @@ func (m *Model) countTurns() {
 	}
 }
 
-// Expected returns about how many requests come up to the horizon, µs.
+// Expected returns about how many requests come up to the horizon, µs, with the hours, days and flash crowds that lie before it.
 func (m *Model) Expected(horizon int64) float64 {
 	if m.recorded == nil {
-		return m.Flow * float64(horizon) / 1e6
+		const window = WindowSeconds * 1e6
+		weeks, week := 0.0, m.weekShare() // of the mean flow
+		for w := range int((horizon + window - 1) / window) {
+			weeks += m.rateAt(w) / week * m.laws.volume(w) * min(1, float64(horizon-int64(w)*window)/window)
+		}
+		return m.Flow * weeks * weekWindows * WindowSeconds
 	}
 	n, _ := slices.BinarySearchFunc(m.recorded, horizon, func(t turn, at int64) int { return cmp.Compare(t.at, at) })
 	return float64(n)

@@ -78,3 +78,28 @@ func TestShapedFlow(t *testing.T) {
 		}
 	}
 }
+
+// What is expected of a day is what its hours, the day of the week and flash crowds make of it, not a seventh of the week.
+func TestExpectedFollowsTheDays(t *testing.T) {
+	harsh, flash := DefaultParams(), DefaultParams()
+	harsh.Shape, harsh.PeakToMean = ShapeBurstGPT, 20
+	flash.Flash = []Flash{{StartH: 30, Hours: 6, Factor: 5}}
+	for name, p := range map[string]Params{"plain": DefaultParams(), "harsh days": harsh, "flash crowd": flash} {
+		w := build(t, p, 1)
+		m := &w.Models[0]
+		for _, hours := range []int64{5, 24, 48, 96, 168} {
+			horizon := hours * 3600e6
+			var s Session
+			drawn := 0.0
+			for a := m.Arrivals(1); a.Next() < horizon; drawn += float64(s.Turns) {
+				a.Pop(&s)
+			}
+			if ratio := m.Expected(horizon) / drawn; math.Abs(ratio-1) > 0.06 {
+				t.Errorf("%s, %d h: %.3g requests expected, %.3g times those that come", name, hours, m.Expected(horizon), ratio)
+			}
+		}
+		if week := m.Flow * 7 * 86400; name != "flash crowd" && math.Abs(m.Expected(7*86400e6)/week-1) > 1e-9 {
+			t.Errorf("%s: %v requests expected of a week, the mean flow says %v", name, m.Expected(7*86400e6), week)
+		}
+	}
+}
