@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -64,8 +65,8 @@ func (p program) label() string {
 	return label
 }
 
-// identity returns what must be the same for an earlier result to count as up to date: the commit of a clean build,
-// else the SHA-256 of the executable.
+// identity returns what must be the same for an earlier result to count as up to date: the commit of a clean build, else
+// the executable's build id, which holds a hash of its content, else its SHA-256.
 func (p program) identity() (string, error) {
 	if p.Commit != "" && !p.Modified {
 		return p.Commit + " " + p.Go + " " + p.Platform, nil
@@ -74,7 +75,30 @@ func (p program) identity() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the program's own file: %w", err)
 	}
+	if id := buildID(path); id != "" {
+		return id + " " + p.Platform, nil
+	}
 	return hashFile(path)
+}
+
+// buildID returns the id that the go command gave an ELF executable, "" when there is none.
+func buildID(path string) string {
+	f, err := elf.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // only read
+	section := f.Section(".note.go.buildid")
+	if section == nil {
+		return ""
+	}
+	note, err := section.Data() // lengths of name and text, a kind, the name "Go", the text
+	const text = 16
+	if err != nil || len(note) < text {
+		return ""
+	}
+	end := text + uint64(f.ByteOrder.Uint32(note[4:]))
+	return string(note[text:min(end, uint64(len(note)))])
 }
 
 // hashFile returns the SHA-256 of a file in hex.
