@@ -50,7 +50,7 @@ func scheduleHint(fault *experiment.ScheduleError, path string, arms experiment.
 		case "block_id":
 			return "every block has an id of its own"
 		case "day", "slot":
-			return "days count from 1, slots from 0; without these columns they are counted"
+			return "days count from 1, slots from 0; without these columns they follow the clock"
 		}
 	}
 	return "columns: " + strings.Join(experiment.ScheduleColumns(), ",")
