@@ -34,6 +34,9 @@ func (w *world) newFlight() int32 {
 func (w *world) begin(at int32, now int64) {
 	s := &w.sessions[at]
 	w.demand.NextTurn(&s.Session, now)
+	if s.Turn > 0 && s.Prefix == 0 {
+		w.forget(at)
+	}
 	w.summary.Requests++
 	fi := w.newFlight()
 	f := &w.flights[fi]
@@ -50,6 +53,15 @@ func (w *world) begin(at int32, now int64) {
 		return
 	}
 	w.fallBack(fi, now, now+overhead)
+}
+
+// forget empties the caches of a conversation whose prompt begins anew, as after it was cut down to fit: nothing that they hold goes on.
+func (w *world) forget(at int32) {
+	w.sessions[at].cache = market.Cache{}
+	more := len(w.hosts) - 1
+	for i := range w.further[int(at)*more:][:more] {
+		w.further[int(at)*more+i].cache = market.Cache{}
+	}
 }
 
 // decide asks the router of the request's model for the first endpoint to try there; −1 when there is none.

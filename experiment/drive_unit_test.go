@@ -239,6 +239,53 @@ func TestShardsHoldWholeUnits(t *testing.T) {
 	}
 }
 
+// A conversation that was cut down begins anew: an endpoint's cache holds no more of it than was sent and answered there since.
+func TestCompactedConversationsAreForgotten(t *testing.T) {
+	scenario, err := ScenarioByName("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenario.Workload.CompactAt, scenario.Workload.CompactTo, scenario.Workload.SharedPrompt = 6000, 3000, 0
+	s, err := newSceneOf(small(t), scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type conversation struct {
+		prompt int64            // the last
+		held   map[string]int64 // by provider: the longest prompt that it served, with its answer
+		unsure bool             // whether the conversation was cut down, or grew to as many tokens
+	}
+	conversations := map[string]*conversation{}
+	compacted, reused := 0, 0
+	for _, r := range driven(t, s, 2).requests {
+		c, later := conversations[r.SessionID]
+		if !later {
+			c = &conversation{held: map[string]int64{}}
+			conversations[r.SessionID] = c
+		}
+		if prompt := r.InputTokens.Value; later && prompt == 3000 {
+			c.unsure = c.unsure || c.prompt < prompt
+			compacted++
+			clear(c.held)
+		}
+		c.prompt = r.InputTokens.Value
+		if r.Provider == "" || c.unsure {
+			continue
+		}
+		if r.CachedTokens.Value > c.held[r.Provider] {
+			t.Fatalf("request %s: %d tokens from a cache of %s, which was sent %d since the conversation was cut down",
+				r.RequestID, r.CachedTokens.Value, r.Provider, c.held[r.Provider])
+		}
+		if r.CachedTokens.Value > 0 {
+			reused++
+		}
+		c.held[r.Provider] = max(c.held[r.Provider], r.InputTokens.Value+r.OutputTokens.Value)
+	}
+	if compacted < 100 || reused < 1000 {
+		t.Errorf("only %d conversations were cut down, %d requests read from a cache", compacted, reused)
+	}
+}
+
 // What the caches hold of a conversation, and the endpoint that it keeps, belong to a model.
 func TestPlacesBelongToAModel(t *testing.T) {
 	w := &world{hosts: make([]*host, 3)}

@@ -7,7 +7,7 @@ import "math"
 type breaker struct {
 	state     breakerState
 	ejections int32   // since it last proved well
-	until     Instant // end of the state: open → half-open, half-open → closed
+	until     Instant // end of the state: open → half-open, half-open → closed, closed → no ejections
 	lease     Instant // until then the one probe at a time is under way
 }
 
@@ -31,7 +31,7 @@ func (r *Router) breakAndMend(now Instant) {
 			b.state, b.until, b.lease = halfOpen, now+Instant(c.ProbeWait), 0
 		}
 		if b.state == halfOpen && now >= b.until {
-			b.close()
+			b.close(now, c)
 		}
 		if b.state == closed && b.ejections > 0 && now >= b.until {
 			b.ejections = 0
@@ -108,9 +108,10 @@ func (r *Router) trip(e int32, now Instant) {
 	b.ejections++
 }
 
-// close lets traffic in again. The count of ejections is kept until an endpoint that was probed has been well for MaxEjection; one that
-// nobody probed starts anew.
-func (b *breaker) close() { b.state, b.lease = closed, 0 }
+// close lets traffic in again. The count of ejections is kept until the endpoint has been in traffic for MaxEjection.
+func (b *breaker) close(now Instant, c *BreakerConfig) {
+	b.state, b.until, b.lease = closed, now+Instant(c.MaxEjection), 0
+}
 
 // settle learns from an attempt at an endpoint that is half open.
 func (r *Router) settle(e int32, now Instant, kind OutcomeKind) {
@@ -120,8 +121,7 @@ func (r *Router) settle(e int32, now Instant, kind OutcomeKind) {
 	}
 	switch kind {
 	case OutcomeOK:
-		b.close()
-		b.until = now + Instant(r.cfg.Breaker.MaxEjection)
+		b.close(now, &r.cfg.Breaker)
 		r.telemetry.forgive(e)
 		r.stale = true
 	case OutcomeError, OutcomeMidstream:

@@ -213,6 +213,26 @@ func TestEjectionsGrow(t *testing.T) {
 	}
 }
 
+// An endpoint that nobody probed comes back, and its ejections count for as long as after a probe that worked.
+func TestUnprobedEndpointKeepsItsEjections(t *testing.T) {
+	r := newRouter(t, 5, DefaultConfig())
+	broken(t, r)
+	now := r.breakers[0].until
+	r.refresh(now)
+	now += Instant(r.cfg.Breaker.ProbeWait)
+	r.refresh(now)
+	if b := r.breakers[0]; b.state != closed || b.ejections != 1 {
+		t.Fatalf("after a wait for probes: %+v", b)
+	}
+	if now += Instant(r.cfg.Breaker.MaxEjection); r.breakers[0].until != now {
+		t.Errorf("its ejections are forgotten at %d, want %d", r.breakers[0].until, now)
+	}
+	r.refresh(now)
+	if b := r.breakers[0]; b.state != closed || b.ejections != 0 {
+		t.Errorf("after five quiet minutes: %+v", b)
+	}
+}
+
 // Growth-Circle/cadis#412: failing over in mid-stream repeated text; anomalyco/opencode#17648: retries without end.
 func TestTriesEnd(t *testing.T) {
 	r := newRouter(t, 20, DefaultConfig())

@@ -211,7 +211,8 @@ func TestLedgers(t *testing.T) {
 	for name, c := range cases {
 		var l Ledger
 		c.a.Outcome.Duration = 10 * Second
-		l.Add(&p, &c.a, 1e-4, StopsOnCancel(c.provider))
+		stops, _ := StopsOnCancel(c.provider)
+		l.Add(&p, &c.a, 1e-4, stops)
 		near(t, name+": billed", l.BilledUSD, c.billed, 1e-12)
 		if want := 1e-4*10 + 1000*p.Input; l.EconomicUSD < want-1e-12 {
 			t.Errorf("%s: economic cost %v leaves out price or wait (%v)", name, l.EconomicUSD, want)

@@ -50,12 +50,14 @@ func (l *Ledger) Add(p *Price, a *Attempt, secondUSD float64, stops bool) {
 	}
 }
 
-// StopsOnCancel tells whether a provider (base slug) stops billing when a stream is cancelled, as its documentation says (streaming guide,
-// August 2026). Providers that are not listed are taken to go on, the dearer case.
-func StopsOnCancel(provider string) bool {
+// StopsOnCancel tells whether a provider (base slug) stops billing when a stream is cancelled, where the gateway's documentation says so
+// (streaming guide, August 2026). A provider that it does not name had better be taken to go on, the dearer case.
+func StopsOnCancel(provider string) (stops, stated bool) {
 	switch provider {
 	case "openai", "azure", "anthropic", "fireworks", "novita", "deepinfra", "together", "xai", "friendli", "chutes", "deepseek":
-		return true
+		return true, true
+	case "amazon-bedrock", "groq", "google-vertex", "google-ai-studio", "mistral", "minimax", "sambanova", "nebius", "alibaba":
+		return false, true
 	}
-	return false
+	return false, false
 }

@@ -9,6 +9,7 @@ import (
 
 	"switchback/experiment/prices"
 	"switchback/experiment/random"
+	"switchback/router"
 )
 
 // TickMicros is the time between two calls of Market.Tick.
@@ -217,6 +218,9 @@ func (b *Builder) furnish(e *Endpoint, model string, scarce bool) {
 	}
 	provider := random.New(b.draw, "market", "provider", e.Offer.Provider)
 	e.cancelBilled = provider.Chance(p.CancelBilled)
+	if stops, stated := router.StopsOnCancel(e.Offer.Provider); stated {
+		e.cancelBilled = !stops
+	}
 	tail := random.New(b.draw, "market", "tail", e.Offer.Provider)
 	e.tail = uint8(tail.IntN(tailClasses))
 	if extra := random.New(b.draw, "market", "price games", model, e.Offer.Slug); extra.Chance(p.PriceGames) {

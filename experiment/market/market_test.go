@@ -216,6 +216,29 @@ func TestBill(t *testing.T) {
 	}
 }
 
+// Whether a provider goes on billing an answer that the caller broke off is what its documentation says, and drawn where it says nothing.
+func TestCancelBillingIsAsDocumented(t *testing.T) {
+	billed := map[string]map[bool]int{}
+	for draw := range uint64(40) {
+		b, err := NewBuilder(quiet(), hour, draw, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, provider := range []string{"deepinfra", "nebius", "parasail"} {
+			e := Endpoint{Offer: Offer{Model: "m", Slug: provider, Provider: provider}}
+			b.furnish(&e, "m", false)
+			if billed[provider] == nil {
+				billed[provider] = map[bool]int{}
+			}
+			billed[provider][e.cancelBilled]++
+		}
+	}
+	drawn := billed["parasail"]
+	if billed["deepinfra"][false] != 40 || billed["nebius"][true] != 40 || drawn[true] < 8 || drawn[false] < 8 {
+		t.Errorf("of 40 markets: %v", billed)
+	}
+}
+
 func TestPricesShrinkToTheMedian(t *testing.T) {
 	p := quiet()
 	p.PriceSpread, p.PriceScale = 0, 2

@@ -97,16 +97,22 @@ func LoneOffers(n int) ([]Offer, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	usable, _, _, err := usableOffers()
+	usable, _, skipped, err := usableOffers()
 	if err != nil {
 		return nil, err
+	}
+	providers := map[string]int{} // of a model, those whose offers cannot be used among them
+	for _, o := range usable {
+		providers[o.Model]++
+	}
+	for _, row := range skipped {
+		providers[row.Model]++
 	}
 	slices.SortStableFunc(usable, func(a, b Offer) int { return cmp.Compare(a.Model, b.Model) })
 	taken := map[string]bool{}
 	var lone []Offer
-	for i, o := range usable {
-		alone := (i == 0 || usable[i-1].Model != o.Model) && (i == len(usable)-1 || usable[i+1].Model != o.Model)
-		if alone && !taken[o.Provider] && len(lone) < n {
+	for _, o := range usable {
+		if providers[o.Model] == 1 && !taken[o.Provider] && len(lone) < n {
 			taken[o.Provider] = true
 			o.Slug = o.Provider
 			lone = append(lone, o)

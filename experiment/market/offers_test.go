@@ -243,4 +243,13 @@ func TestLoneOffers(t *testing.T) {
 	if err != nil || len(all) < 20 {
 		t.Errorf("%d in all, %v", len(all), err)
 	}
+	_, _, skipped, err := usableOffers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		if slices.ContainsFunc(skipped, func(row Skipped) bool { return row.Model == o.Model }) {
+			t.Errorf("%s has another provider, which cannot be used", o.Model)
+		}
+	}
 }

@@ -20,7 +20,7 @@ func (q *quota) refuses(w Work, now int64) bool {
 	if q.usedUp(now) {
 		return true
 	}
-	if minute := now / quotaWindow; minute != q.minute {
+	if minute := now / quotaWindow; minute > q.minute {
 		q.minute, q.requests, q.tokens = minute, 0, 0
 	}
 	q.requests++
@@ -41,7 +41,9 @@ func (q *quota) rate(tokens float64) float64 {
 }
 
 // usedUp reports whether nothing more is let in at now. The request that reaches a limit of tokens is the last one that is.
+// Tries come a little out of order: the first of a request starts behind the gateway's own time, and one that was let in
+// at the start of a minute leaves none of the minute before.
 func (q *quota) usedUp(now int64) bool {
-	return now/quotaWindow == q.minute &&
+	return now/quotaWindow <= q.minute &&
 		(q.mostRequests > 0 && q.requests >= q.mostRequests || q.mostTokens > 0 && q.tokens >= q.mostTokens)
 }

@@ -26,6 +26,22 @@ func TestQuotasHoldInEveryMinute(t *testing.T) {
 	})
 }
 
+// Tries come up to 15 ms out of order, so one of the minute before may follow one of the next: the quota of neither is lifted by it.
+func TestQuotaKeepsItsMinute(t *testing.T) {
+	q := quota{mostRequests: 2}
+	for i, c := range []struct {
+		now     int64
+		refused bool
+	}{
+		{quotaWindow - 5_000, false}, {quotaWindow + 5_000, false}, {quotaWindow - 1_000, false}, // the last takes a place of the minute that has begun
+		{quotaWindow + 6_000, true}, {quotaWindow - 500, true}, {2 * quotaWindow, false},
+	} {
+		if refused := q.refuses(Work{Input: 1}, c.now); refused != c.refused {
+			t.Errorf("try %d: refused %v, want %v", i, refused, c.refused)
+		}
+	}
+}
+
 // A quota answers 429 at once and says how long the minute lasts; prompts that are twice as long use one of tokens up twice as fast.
 func TestQuotaOfTokens(t *testing.T) {
 	p := quiet()

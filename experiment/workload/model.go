@@ -150,15 +150,19 @@ func mixDrift(p Params, days int, seed uint64) []float32 {
 	normal := random.Normal()
 	mix := make([]float32, days*86400/WindowSeconds)
 	keep := math.Exp(-WindowSeconds / 3600.0 / p.MixHours)
-	level := math.Log(p.ShortShare / (1 - p.ShortShare))
 	noise := normal.Draw(&rng)
 	for w := range mix {
-		hour := float64(w) * WindowSeconds / 3600
-		x := level + p.MixDrift*math.Sin(2*math.Pi*(hour-p.MixPhaseH)/24) + p.MixNoise*noise
-		mix[w] = float32(1 / (1 + math.Exp(-x)))
+		mix[w] = float32(p.mixAt(w, noise))
 		noise = keep*noise + math.Sqrt(1-keep*keep)*normal.Draw(&rng)
 	}
 	return mix
+}
+
+// mixAt is the share of short answers in a window from the start, with the noise, in standard deviations, that it has then.
+func (p *Params) mixAt(window int, noise float64) float64 {
+	hour := float64(window) * WindowSeconds / 3600
+	x := math.Log(p.ShortShare/(1-p.ShortShare)) + p.MixDrift*math.Sin(2*math.Pi*(hour-p.MixPhaseH)/24) + p.MixNoise*noise
+	return 1 / (1 + math.Exp(-x))
 }
 
 // poolTokens ranks the token counts of all clients. cellOf tells a client's cell in each token window.

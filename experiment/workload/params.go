@@ -97,7 +97,7 @@ func DefaultParams() Params {
 		MeanInput:    4292,
 		GeoMeanInput: 3204,
 		InputSigma:   1.45,
-		GeoOutput:    988,
+		GeoOutput:    965,
 		OutputSpread: 0.3,
 		OwnTokens:    0.2,
 		ShortShare:   0.47,
@@ -107,7 +107,7 @@ func DefaultParams() Params {
 		LongSigma:    1.62,
 		AnswerGrowth: 1,
 
-		MixDrift:  0.58,
+		MixDrift:  0.54,
 		MixNoise:  0.2,
 		MixHours:  3,
 		MixPhaseH: 21.5,

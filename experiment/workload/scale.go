@@ -128,7 +128,8 @@ type drawnTurn struct {
 	long         bool // it is about a long text
 }
 
-// sample draws n conversations. Agent loops and long texts are sampled apart, so that their small number does not blur the mean.
+// sample draws n conversations, whose share of short answers is that of any week, not of the one that the seed makes. Agent loops and long
+// texts are sampled apart, so that their small number does not blur the mean.
 func (m *Model) sample(seed uint64, n int) sample {
 	p := &m.laws.params
 	rng := random.New(seed, "workload", "expect", m.Name)
@@ -145,8 +146,9 @@ func (m *Model) sample(seed uint64, n int) sample {
 				s.Turns = 1 + m.drawTurns(&s, m.laws.chatTurns)
 			}
 			now := int64(window) * WindowSeconds * 1e6
+			share := p.mixAt(window, m.laws.normal.Draw(&rng))
 			for turn := range s.Turns {
-				text, answer := m.drawTurn(&s, now)
+				text, answer := m.drawTurn(&s, now, share)
 				c.turns = append(c.turns, drawnTurn{text, answer, turn == 0, long})
 				s.Turn++
 			}

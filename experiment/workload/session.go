@@ -78,13 +78,14 @@ func (m *Model) NextTurn(s *Session, now int64) {
 		m.nextStep(s)
 		return
 	}
-	text, answer := m.drawTurn(s, now)
+	mix := m.laws.mix
+	text, answer := m.drawTurn(s, now, float64(mix[uint32(now/(WindowSeconds*1e6))%uint32(len(mix))]))
 	m.addTurn(s, text, answer)
 }
 
 // drawTurn draws the length of what the caller adds to the conversation and of the answer, tokens before the model's scales,
-// which long texts do not have, and before the growth of answers with the prompt.
-func (m *Model) drawTurn(s *Session, now int64) (text, answer float64) {
+// which long texts do not have, and before the growth of answers with the prompt. A share of the answers is short.
+func (m *Model) drawTurn(s *Session, now int64, share float64) (text, answer float64) {
 	l := m.laws
 	p := &l.params
 	rng := s.stream // in a register
@@ -98,7 +99,6 @@ func (m *Model) drawTurn(s *Session, now int64) (text, answer float64) {
 	} else {
 		text = p.textMedian() * l.text.At(size)
 	}
-	share := float64(l.mix[uint32(now/(WindowSeconds*1e6))%uint32(len(l.mix))])
 	rank := m.output.rank(cell, rng.Uint64())
 	s.stream = rng
 	if rank < share {

@@ -45,6 +45,29 @@ func TestWeekHasThePublishedSize(t *testing.T) {
 	}
 }
 
+// The models of a market have the same lengths of text in every week: a seed decides what happens in it, not what it is made of.
+func TestTokenScalesDoNotDependOnTheWeek(t *testing.T) {
+	traces, err := Traces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first *Workload
+	for seed, days := range []int{7, 7, 1} {
+		w, err := New(names(3), traces, DefaultParams(), days, 7, uint64(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = w
+		}
+		for i := range w.Models {
+			if a, b := &first.Models[i], &w.Models[i]; a.inputScale != b.inputScale || a.outputScale != b.outputScale {
+				t.Errorf("model %s in a week of seed %d, %d days: scales %v and %v, were %v and %v", b.Name, seed, days, b.inputScale, b.outputScale, a.inputScale, a.outputScale)
+			}
+		}
+	}
+}
+
 func TestClientsStayWholeAndPeaksAreCut(t *testing.T) {
 	p := DefaultParams()
 	w := build(t, p, 1)
