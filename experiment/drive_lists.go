@@ -11,6 +11,9 @@ import (
 	"switchback/router/request"
 )
 
+// ErrAutoAlone is wrapped by the error of a drive that asks for no model by name.
+var ErrAutoAlone = errors.New("openrouter/auto chooses among the models that are asked for by name, and there is none")
+
 // Lists says which requests may be answered by another model than the one that they name. A request turns to the next model
 // when no endpoint of the one before is left to try: all failed, rejected it, or may not be used. It stays where it is once a first token was
 // seen, and when its caller goes away. The zero Lists has none.
@@ -117,6 +120,9 @@ func (j *job) listByRank(models []*job, tier string) error {
 		return chosen
 	}
 	candidates := choose("")
+	if len(models) == 0 {
+		return ErrAutoAlone
+	}
 	if len(candidates) == 0 {
 		return fmt.Errorf("%s: none of %d models has the cost tier %q", request.AutoModel, len(models), cmp.Or(tier, "low"))
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func TestListsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newSceneOf(cfg, scenario); err == nil || !strings.Contains(err.Error(), "none of 0 models") {
+	if _, err := newSceneOf(cfg, scenario); !errors.Is(err, ErrAutoAlone) {
 		t.Errorf("openrouter/auto without a model to choose: %v", err)
 	}
 	cfg.Models = append(cfg.Models, smallModels...)

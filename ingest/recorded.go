@@ -19,7 +19,7 @@ type Recorded struct {
 	NoTokens    int64               // without the number of input or output tokens, as failed requests are
 	First, Last time.Time           // of all rows; zero when there are none
 	Lacking     string              // id of the first request of NoTokens, "" when there is none …
-	Lacks       string              // … and which number it lacks: "input_tokens unknown", "output_tokens 0"
+	Lacks       string              // … and which number it lacks: "input_tokens unknown", "input_tokens unreadable or not stated", "output_tokens 0"
 }
 
 // Recorded returns the requests of the store that came from start on and before end. Times are counted from start.
@@ -42,15 +42,19 @@ func (s *Store) Recorded(ctx context.Context, start, end time.Time) (Recorded, e
 // firstLacking returns the first request that is counted as NoTokens, and what it lacks.
 func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (id, lacks string, err error) {
 	var input, output sql.NullInt64
-	err = s.db.QueryRowContext(ctx, `SELECT request_id, input_tokens, output_tokens
+	var quality int64
+	err = s.db.QueryRowContext(ctx, `SELECT request_id, input_tokens, output_tokens, coalesce(quality, 0)
 		FROM requests WHERE ts >= ? AND ts < ? AND status IS DISTINCT FROM ? AND NOT coalesce(input_tokens >= 1 AND output_tokens >= 1, false)
-		ORDER BY ts, request_id, source LIMIT 1`, start.UTC(), end.UTC(), experiment.StatusGatewayCache).Scan(&id, &input, &output)
+		ORDER BY ts, request_id, source LIMIT 1`, start.UTC(), end.UTC(), experiment.StatusGatewayCache).Scan(&id, &input, &output, &quality)
 	if input.Int64 >= 1 {
 		input, lacks = output, "output_tokens "
 	} else {
 		lacks = "input_tokens "
 	}
-	if !input.Valid {
+	switch {
+	case !input.Valid && quality&experiment.QualityBadValue != 0:
+		return id, lacks + "unreadable or not stated", err
+	case !input.Valid:
 		return id, lacks + "unknown", err
 	}
 	return id, lacks + strconv.FormatInt(input.Int64, 10), err

@@ -8,9 +8,12 @@ import (
 	"switchback/stats"
 )
 
-// title names experiment and date, and says at once when the report is not whole or not final.
+// title names experiment and date, and says at once when the report is of a simulation, not whole or not final.
 func title(doc Document) text {
 	t := words(clean(doc.Experiment) + " – " + doc.ReportDate + " (UTC)")
+	if doc.Simulated {
+		t = append(t, words(" · SIMULATED")...)
+	}
 	if doc.Incomplete {
 		t = append(t, words(" · INCOMPLETE")...)
 	}
@@ -38,6 +41,9 @@ func firstScreen(doc Document) []block {
 func banners(doc Document) []block {
 	var out []block
 	h := doc.Diagnostics.Health
+	if doc.Simulated {
+		out = append(out, notice(append(bold("SIMULATED."), words(" The market is a calibration: some of its constants were set with a published result in view. What is found here is no evidence of what a router would do with real traffic.")...)))
+	}
 	if doc.Incomplete {
 		t := append(bold("INCOMPLETE."), words(" Inputs are missing")...)
 		var why []text

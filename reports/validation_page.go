@@ -46,7 +46,7 @@ func validationPage(v Validation) page {
 // opening says what was done and which aims were met.
 func (v Validation) opening() []block {
 	first := sentence("{} were simulated in scenario {} ({} requests in all), where the true effect of {} against {} is known: the same week with the one router in charge of everything, against the same week with the other. "+
-		"Each experiment was analysed like a real one. A {} interval should hold the truth in {} of the experiments.",
+		"The market is a calibration, not evidence: what is found here is about the design and the intervals, not about a router. Each experiment was analysed like a real one. A {} interval should hold the truth in {} of the experiments.",
 		count(int64(v.Experiments), "experiment", "experiments"), name(v.Scenario), whole(v.Requests), name(v.Arms.Treatment), name(v.Arms.Control),
 		percentOf(v.Confidence), percentOf(v.Confidence))
 	blocks := []block{paragraph(first)}

@@ -39,8 +39,8 @@ type config struct {
 }
 
 type designConfig struct {
-	Start       time.Time     `toml:"start"`         // first day, a UTC midnight; required with [logs] unless schedule is a file
-	Days        int           `toml:"days"`          // 1 to 3660; required with [logs] unless schedule is a file
+	Start       time.Time     `toml:"start"`         // first day, a UTC midnight; required with [logs] unless schedule is a file, and with workload.source = "log"
+	Days        int           `toml:"days"`          // 1 to 3660; required with [logs] unless schedule is a file, and with workload.source = "log"
 	Block       time.Duration `toml:"block"`         // length of a block, at least a minute; an even number of blocks fills a day, at most 100,000 the experiment
 	BurnIn      time.Duration `toml:"burn_in"`       // dropped from the start of a block; shorter than the block, and 0s or at least a second
 	BurnInScope string        `toml:"burn_in_scope"` // block: every block loses it; changeover: only blocks that follow another arm, the first, and those after a gap

@@ -19,6 +19,7 @@ type facts struct {
 	notes      []string            // plain sentences that a reader must know
 	logHash    string              // of driven rows, "" when they come from logs
 	short      []string            // files that are cut short, of which nothing was loaded
+	unread     string              // that more lines of a replayed log cannot be read than is allowed; "" when not
 	series     series
 	validated  reports.Validation // what the intervals of such experiments hold
 	provenance reports.Provenance
@@ -227,6 +228,9 @@ func (c *config) lacks(h reports.Health, f facts) []stats.Warning {
 	}
 	if n := len(f.short); n > 0 {
 		add(codeUnread, "%d %s cut short, nothing of it was loaded: %s", n, plural(n, "file is", "files are"), some(f.short))
+	}
+	if f.unread != "" {
+		add(codeUnread, "%s", f.unread)
 	}
 	if c.simulated() {
 		return lacks

@@ -58,7 +58,7 @@ func (p *process) driveCommand() command {
 		short: "Drive the built-in router through the plan and write request logs",
 		long: "switchback ingest, or a configuration with [logs], reads the log back, with plan.csv as the schedule that ran. A\n" +
 			"canonical log has every row and attempt as run has them; that of a gateway has what its format can carry.\n" +
-			"Rows come model by model; parquet is sorted by time. Every --world has the same arrivals, token lengths and incidents:\n" +
+			"Rows are written model by model, as one thread drives them; parquet is sorted by time. Every --world has the same arrivals, token lengths and incidents:\n" +
 			"control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs are named after the world\n" +
 			"and have no plan.csv, for no schedule decided their arms.",
 		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --format openrouter-generation\n  switchback drive --write logs --world control\n  switchback drive --write logs --shard 0/4",
@@ -133,6 +133,9 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config, shard e
 		return fmt.Errorf("write result: %w", err)
 	}
 	j.log.Info("done: "+path, "rows", summary.Logged, "seconds", hundredths(seconds))
+	if unread := again.unread(); unread != "" {
+		return &ExitError{Code: exitIncomplete, Err: errors.New(unread), Hint: "the log was driven all the same; mend the one that is replayed, and drive again"}
+	}
 	return nil
 }
 
@@ -179,6 +182,7 @@ func (j *job) writeLog(ctx context.Context, order driveOrder, shown *stage, path
 	if err != nil {
 		return experiment.DriveSummary{}, err
 	}
+	order.inTurn = true
 	summary, err := j.runDrive(ctx, order, shown, out.Write)
 	if err != nil {
 		return summary, err

@@ -21,6 +21,7 @@ type driveOrder struct {
 	world  string              // of experiment.Worlds; "" is the switchback one
 	shard  experiment.Shard    // zero: all models
 	replay []workload.Recorded // requests to play instead of the scenario's; nil: none
+	inTurn bool                // the rows come model by model, by time, from one thread; else in an order that depends on the threads
 }
 
 // driven is what is known of rows that the drive made.
@@ -67,10 +68,19 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 		Plan: order.plan, World: order.world, Replay: order.replay, Scenario: c.Market.Scenario, Redraw: c.Market.Redraw, Seed: c.Seed, Threads: c.Threads,
 		Shape: c.Workload.Shape, Agents: c.Workload.Agents, LogRequests: c.Workload.Requests, Models: c.Workload.Models, Shard: order.shard, Progress: s.set,
 	}
+	if order.inTurn {
+		cfg.Threads = 1
+	}
 	summary, err := experiment.Drive(ctx, cfg, emit)
 	switch {
 	case errors.Is(err, workload.ErrNothingToReplay):
 		return summary, usageError("workload.stand_ins names models of the market that stand in for those of the log", "%s: %w", c.file.placeOf("workload.trace"), err)
+	case errors.Is(err, experiment.ErrAutoAlone):
+		place := c.file.placeOf("workload.models")
+		if order.replay != nil {
+			place = c.file.placeOf("workload.trace")
+		}
+		return summary, usageError("name models beside it, or take a log of them", "%s: %w", place, err)
 	case errors.Is(err, experiment.ErrUnknownModel):
 		return summary, unknownModel(&c, cfg)
 	case errors.Is(err, experiment.ErrShard):

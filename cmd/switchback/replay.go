@@ -29,7 +29,16 @@ type replay struct {
 	store  *ingest.Store // holds the rows of the log; nil without one
 	path   string        // of the store
 	inputs []reports.Input
-	broken int64 // lines of the log that could not be read
+	broken int64 // lines of the log that could not be read …
+	lines  int64 // … of so many
+}
+
+// unread says that more lines of the log could not be read than a log may have; "" when not.
+func (r replay) unread() string {
+	if limit, err := ingest.ParseRejectLimit(defaultMaxRejects); err != nil || !limit.Exceeded(r.broken, r.lines) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s lines of the replayed log cannot be read, more than %s: the market's capacity follows what is left", thousands(r.broken), thousands(r.lines), defaultMaxRejects)
 }
 
 // openReplay loads the log to replay, if there is one, into a database of its own in the output folder.
@@ -56,6 +65,7 @@ func (j *job) openReplay(ctx context.Context) (replay, error) {
 		return r, errors.Join(err, r.close())
 	}
 	for _, f := range report.Files {
+		r.lines += f.Rows + f.Rejects + f.Skipped
 		r.inputs = append(r.inputs, reports.Input{Path: f.Path, Format: f.Format, SHA256: f.Hash, Bytes: f.Bytes, Rows: f.Rows, Rejects: f.Rejects})
 	}
 	r.broken = report.Rejects

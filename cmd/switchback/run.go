@@ -166,7 +166,7 @@ func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment
 		return reports.Document{}, err
 	}
 	notes = append(append(notes, d.Notes...), driveNote(d.DriveSummary))
-	f := facts{notes: notes, logHash: d.logHash, provenance: reports.Provenance{Inputs: again.inputs}}
+	f := facts{notes: notes, logHash: d.logHash, unread: again.unread(), provenance: reports.Provenance{Inputs: again.inputs}}
 	return j.conclude(ctx, store, plan, w, command, f)
 }
 
@@ -176,8 +176,12 @@ func driveNote(d experiment.DriveSummary) string {
 	if d.World != experiment.WorldSwitchback {
 		where += ", world " + d.World
 	}
-	return fmt.Sprintf("The built-in router served %s requests with %s input tokens to %d models in %s; %s of them, whole conversations picked by a hash, are in the log.",
-		thousands(d.Requests), thousands(d.InputTokens), len(d.Models), where, thousands(d.Logged))
+	served := int64(0)
+	for _, m := range d.Models {
+		served += m.Served
+	}
+	return fmt.Sprintf("%s %s for %d %s came to the built-in router in %s, which served %s, with %s input tokens; %s of them, whole conversations picked by a hash, are in the log.",
+		thousands(d.Requests), plural(int(d.Requests), "request", "requests"), len(d.Models), plural(len(d.Models), "model", "models"), where, thousands(served), thousands(d.InputTokens), thousands(d.Logged))
 }
 
 // conclude estimates from the rows in the store, makes the document, and keeps the run in the store. f holds what is

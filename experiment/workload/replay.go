@@ -15,7 +15,7 @@ import (
 type Recorded struct {
 	AtUS         int64  // since the start of the experiment, in microseconds
 	Model        string // as the market names it
-	Session      string // conversation; "" = a conversation of its own
+	Session      string // conversation, of its client; "" = a conversation of its own
 	Client       string
 	InputTokens  int // whole prompt, cached tokens included
 	SharedTokens int // first tokens of the prompt with which all of the client's prompts begin; 0 = not known
@@ -42,7 +42,8 @@ const maxTurns = 1000
 
 // NewReplay makes the demand of recorded requests, for the models that occur among the given ones. The others and
 // requests without tokens are left out and counted in the notes, as are tokens over the most that p allows. A turn starts at its recorded
-// time, or when the turn before it in the conversation has been answered, if that is later. The error wraps ErrNothingToReplay when
+// time, or when the turn before it in the conversation has been answered, if that is later. It goes on from the prompt before it, unless it is
+// shorter than that: then the conversation was cut down or begun anew. The error wraps ErrNothingToReplay when
 // nothing is left.
 func NewReplay(models []string, recorded []Recorded, p Params, seed uint64) (*Workload, error) {
 	if err := p.Validate(); err != nil {
@@ -58,10 +59,10 @@ func NewReplay(models []string, recorded []Recorded, p Params, seed uint64) (*Wo
 		w.Models = append(w.Models, Model{Name: name, laws: l, recorded: []turn{}})
 	}
 	unknown, empty, cut := map[string]int{}, 0, 0
-	heads := make([]map[string]int32, len(w.Models)) // latest turn of each conversation
+	heads := make([]map[conversation]int32, len(w.Models)) // latest turn
 	clients := make([]map[string]int32, len(w.Models))
 	for m := range heads {
-		heads[m], clients[m] = map[string]int32{}, map[string]int32{}
+		heads[m], clients[m] = map[conversation]int32{}, map[string]int32{}
 	}
 	for _, r := range rows {
 		m, known := byName[r.Model]
@@ -121,8 +122,14 @@ func counted(counts map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
+// conversation is what turns have in common. Clients that call theirs by the same name, such as "default", do not share it.
+type conversation struct {
+	client  int32
+	session string
+}
+
 // record adds a request, in order of time.
-func (m *Model) record(r Recorded, heads, clients map[string]int32) {
+func (m *Model) record(r Recorded, heads map[conversation]int32, clients map[string]int32) {
 	client, known := clients[r.Client]
 	if !known {
 		client = int32(len(m.ClientIDs))
@@ -138,12 +145,13 @@ func (m *Model) record(r Recorded, heads, clients map[string]int32) {
 		m.firsts = append(m.firsts, at)
 		return
 	}
-	if before, open := heads[r.Session]; open {
+	key := conversation{client, r.Session}
+	if before, open := heads[key]; open {
 		m.recorded[before].next = at
 	} else {
 		m.firsts = append(m.firsts, at)
 	}
-	heads[r.Session] = at
+	heads[key] = at
 }
 
 // countTurns cuts very long conversations and fills what the market needs to know.
@@ -199,7 +207,7 @@ func (m *Model) replayTurn(s *Session) {
 	}
 	t := &m.recorded[s.row]
 	s.Prefix = 0
-	if s.Turn > 0 {
+	if s.Turn > 0 && t.input >= s.Prompt {
 		s.Prefix = min(s.Prompt+s.Output, t.input)
 	}
 	s.Prompt, s.Shared, s.Output, s.Tools = t.input, t.shared, t.output, t.tools
