@@ -95,7 +95,7 @@ lint: tools ## check layout, names, comments, import directions (installs the pi
 	if [ "$$have" = "$(LINT_VERSION)" ]; then echo golangci-lint run; golangci-lint run; \
 	else $(MAKE) --no-print-directory $(LINT) && echo $(LINT) run && $(LINT) run; fi
 
-check: ## what .ci/run runs: tests, lint, race
+check: ## what .ci/run runs: tests, calibration, lint, race
 	.ci/run
 
 dist: tools ## build the release archives for linux amd64 and arm64 into dist (arm64 needs its cross compiler)

@@ -160,6 +160,9 @@ func (s *scene) drive(ctx context.Context, cfg DriveConfig, emit func(*Batch) er
 		summary.InputTokens += m.InputTokens
 		summary.OutputTokens += m.OutputTokens
 	}
+	if late := total - summary.Requests; cfg.Replay != nil && late > 0 {
+		summary.Notes = append(slices.Clip(summary.Notes), fmt.Sprintf("Recorded requests that were not asked, since the answers before them in their conversations came too late for them to start before the end: %d.", late))
+	}
 	return summary, nil
 }
 

@@ -17,8 +17,9 @@ type Recorded struct {
 	Outside     int64               // before the start or from the end on
 	FromCache   int64               // answered from the gateway's own cache: no router was asked
 	NoTokens    int64               // without the number of input or output tokens, as failed requests are
+	Unreadable  int64               // without it, and with a field that could not be read
 	First, Last time.Time           // of all rows; zero when there are none
-	Lacking     string              // id of the first request of NoTokens, "" when there is none …
+	Lacking     string              // id of the first request of NoTokens or Unreadable, "" when there is none …
 	Lacks       string              // … and which number it lacks: "input_tokens unknown", "input_tokens unreadable or not stated", "output_tokens 0"
 }
 
@@ -31,7 +32,7 @@ func (s *Store) Recorded(ctx context.Context, start, end time.Time) (Recorded, e
 	if r.Requests, err = s.readRecorded(ctx, start, end); err != nil {
 		return Recorded{}, fmt.Errorf("requests to replay: %w", err)
 	}
-	if r.NoTokens > 0 {
+	if r.NoTokens+r.Unreadable > 0 {
 		if r.Lacking, r.Lacks, err = s.firstLacking(ctx, start, end); err != nil {
 			return Recorded{}, fmt.Errorf("requests to replay: %w", err)
 		}
@@ -39,7 +40,7 @@ func (s *Store) Recorded(ctx context.Context, start, end time.Time) (Recorded, e
 	return r, nil
 }
 
-// firstLacking returns the first request that is counted as NoTokens, and what it lacks.
+// firstLacking returns the first request that is counted as NoTokens or Unreadable, and what it lacks.
 func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (id, lacks string, err error) {
 	var input, output sql.NullInt64
 	var quality int64
@@ -66,11 +67,12 @@ func (s *Store) countRecorded(ctx context.Context, start, end time.Time) (Record
 	err := s.db.QueryRowContext(ctx, `SELECT
 			count(*) FILTER (NOT inside),
 			count(*) FILTER (inside AND cached),
-			count(*) FILTER (inside AND NOT cached AND NOT tokens),
+			count(*) FILTER (inside AND NOT cached AND NOT tokens AND NOT bad),
+			count(*) FILTER (inside AND NOT cached AND NOT tokens AND bad),
 			min(ts), max(ts)
 		FROM (SELECT ts, ts >= ? AND ts < ? AS inside, status IS NOT DISTINCT FROM ? AS cached,
-			coalesce(input_tokens >= 1 AND output_tokens >= 1, false) AS tokens FROM requests)`,
-		start.UTC(), end.UTC(), experiment.StatusGatewayCache).Scan(&r.Outside, &r.FromCache, &r.NoTokens, &first, &last)
+			coalesce(input_tokens >= 1 AND output_tokens >= 1, false) AS tokens, coalesce(quality, 0) & ? <> 0 AS bad FROM requests)`,
+		start.UTC(), end.UTC(), experiment.StatusGatewayCache, experiment.QualityBadValue).Scan(&r.Outside, &r.FromCache, &r.NoTokens, &r.Unreadable, &first, &last)
 	r.First, r.Last = first.Time.UTC(), last.Time.UTC()
 	if !first.Valid {
 		r.First, r.Last = time.Time{}, time.Time{}

@@ -9,6 +9,9 @@ import (
 // SchemaVersion is the version of results.json that this package writes and reads.
 const SchemaVersion = 1
 
+// WarningUnread is the code of the warning that more of the inputs cannot be read than is allowed.
+const WarningUnread = "bad_values"
+
 // Document is everything a report says: the content of results.json. Fractions are fractions (−0.169),
 // instants are UTC, nil is unknown. Slices are shown in the order given.
 type Document struct {

@@ -56,6 +56,9 @@ func banners(doc Document) []block {
 		if n := total(h.Rejects); n > 0 {
 			why = append(why, words(count(n, "line that could not be read", "lines that could not be read")))
 		}
+		if doc.Simulated && slices.ContainsFunc(doc.Warnings, func(w stats.Warning) bool { return w.Code == WarningUnread }) {
+			why = append(why, words("lines of the replayed log that could not be read"))
+		}
 		if len(why) > 0 {
 			t = append(t, words(": ")...)
 			t = append(t, series(why)...)

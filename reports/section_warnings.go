@@ -35,7 +35,7 @@ func warningWords(code string) string {
 		return "the same request came with different content; see “Data health” for how many."
 	case "missing_blocks":
 		return "planned blocks have no row at all."
-	case "bad_values":
+	case WarningUnread:
 		return "some values could not be read or were impossible and became unknown."
 	case "arm_mismatch":
 		return "rows carry an arm label that disagrees with the schedule; the schedule was followed."

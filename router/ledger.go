@@ -50,8 +50,8 @@ func (l *Ledger) Add(p *Price, a *Attempt, secondUSD float64, stops bool) {
 	}
 }
 
-// StopsOnCancel tells whether a provider (base slug) stops billing when a stream is cancelled, where the gateway's documentation says so
-// (streaming guide, August 2026). A provider that it does not name had better be taken to go on, the dearer case.
+// StopsOnCancel tells whether a provider (base slug) stops billing when a stream is cancelled, for the larger ones of those that the gateway's
+// documentation names (streaming guide, August 2026). Others had better be taken to go on, the dearer case.
 func StopsOnCancel(provider string) (stops, stated bool) {
 	switch provider {
 	case "openai", "azure", "anthropic", "fireworks", "novita", "deepinfra", "together", "xai", "friendli", "chutes", "deepseek":

@@ -112,7 +112,16 @@ func factsBefore(ctx context.Context, store *ingest.Store, date string) (facts, 
 		return facts{}, err
 	}
 	doc, err := reports.Decode(bytes.NewReader(text))
-	return facts{notes: doc.Notes, logHash: doc.Provenance.LogHash}, err
+	f := facts{notes: doc.Notes, logHash: doc.Provenance.LogHash}
+	if doc.Simulated { // of logs the tables tell the rest, of a replay they do not
+		f.provenance.Inputs = doc.Provenance.Inputs
+		for _, w := range doc.Warnings {
+			if w.Code == codeUnread {
+				f.unread = w.Text
+			}
+		}
+	}
+	return f, err
 }
 
 // schedule returns the plan that ran: drawn, read from its file, or made from the labels of the loaded rows.

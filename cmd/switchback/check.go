@@ -236,10 +236,16 @@ func (p *problems) source(c *config) {
 	if _, err := standIns(w.StandIns); err != nil {
 		p.add("workload.stand_ins", `such as stand_ins = ["acme/small = qwen/qwq-32b"]`, "%v", err)
 	}
+	if w.Source != sourceLog && w.MaxRejects != "" {
+		p.add("workload.max_rejects", `it is for source = "log"`, "stands beside source = %q", w.Source)
+	}
 	p.demand("workload.shape", w.Shape, w.Source, workload.Shapes())
 	p.demand("workload.agents", w.Agents, w.Source, workload.AgentLaws())
 	switch w.Source {
 	case sourceLog:
+		if _, err := ingest.ParseRejectLimit(w.MaxRejects); err != nil {
+			p.add("workload.max_rejects", `write a share such as "0.1%" or a count such as "20"`, "%v", err)
+		}
 		if w.Trace == "" {
 			p.add("workload.trace", `name the log to replay, such as trace = "logs/*.jsonl.gz"`, "is missing")
 		}

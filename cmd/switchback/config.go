@@ -72,11 +72,12 @@ type logsConfig struct {
 }
 
 type workloadConfig struct {
-	Requests int      `toml:"requests"`  // about how many requests are logged
-	Models   []string `toml:"models"`    // only these; empty: all of the scenario
-	Source   string   `toml:"source"`    // of the arrivals: built-in (the scenario's), log (the one in trace, replayed), azure or mooncake (public traces, replayed; models names the one that is asked)
-	Trace    string   `toml:"trace"`     // request log to replay in any format that ingest reads: a name or glob, relative to the configuration's folder
-	StandIns []string `toml:"stand_ins"` // with trace: models of the market that stand in for models of the log, each as "log's = market's"
+	Requests   int      `toml:"requests"`              // about how many requests are logged
+	Models     []string `toml:"models"`                // only these; empty: all of the scenario
+	Source     string   `toml:"source"`                // of the arrivals: built-in (the scenario's), log (the one in trace, replayed), azure or mooncake (public traces, replayed; models names the one that is asked)
+	Trace      string   `toml:"trace"`                 // request log to replay in any format that ingest reads: a name or glob, relative to the configuration's folder
+	MaxRejects string   `toml:"max_rejects,omitempty"` // with trace: unreadable lines before the result counts as incomplete: a share such as "0.1%", the default, or a count
+	StandIns   []string `toml:"stand_ins"`             // with trace: models of the market that stand in for models of the log, each as "log's = market's"
 
 	Shape  string `toml:"shape,omitempty"`  // of the built-in week: burstgpt (days differ tenfold, hours twelvefold); "" is the scenario's
 	Agents string `toml:"agents,omitempty"` // of the built-in week: tracelab (a third of the requests are steps of recorded coding agents); "" is the scenario's
@@ -214,6 +215,9 @@ func (c *config) fillSimulation() {
 	}
 	if c.Workload.Source == "" {
 		c.Workload.Source = sourceBuiltIn
+	}
+	if c.Workload.Source == sourceLog && c.Workload.MaxRejects == "" {
+		c.Workload.MaxRejects = defaultMaxRejects
 	}
 	if c.Workload.Requests == 0 && !c.file.meta.IsDefined("workload", "requests") {
 		c.Workload.Requests = defaultRequests

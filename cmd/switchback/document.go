@@ -211,7 +211,7 @@ func countsOf(counts []ingest.Count) []reports.Count {
 const (
 	codeMissing = "missing_blocks"
 	codeLone    = "lone_block"
-	codeUnread  = "bad_values"
+	codeUnread  = reports.WarningUnread
 )
 
 // lacks says what of the input is missing: each reason makes the result incomplete.

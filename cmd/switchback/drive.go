@@ -58,7 +58,8 @@ func (p *process) driveCommand() command {
 		short: "Drive the built-in router through the plan and write request logs",
 		long: "switchback ingest, or a configuration with [logs], reads the log back, with plan.csv as the schedule that ran. A\n" +
 			"canonical log has every row and attempt as run has them; that of a gateway has what its format can carry.\n" +
-			"Rows are written model by model, as one thread drives them; parquet is sorted by time. Every --world has the same arrivals, token lengths and incidents:\n" +
+			"Parquet is sorted by time; the rows of other formats come as the requests end, one model after the other but for those\n" +
+			"that fallback lists join, and one thread drives them, so that their order is always the same. Every --world has the same arrivals, token lengths and incidents:\n" +
 			"control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs are named after the world\n" +
 			"and have no plan.csv, for no schedule decided their arms.",
 		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --format openrouter-generation\n  switchback drive --write logs --world control\n  switchback drive --write logs --shard 0/4",
@@ -108,18 +109,19 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config, shard e
 		return err
 	}
 	defer func() { err = errors.Join(err, again.close()) }()
-	requests, notes, err := j.replayed(ctx, again, plan)
+	asked, err := j.replayed(ctx, again, plan)
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(s.write, logName(s.world, shard, s.format))
 	shown := j.progress.begin("drive", "requests")
-	summary, err := j.writeLog(ctx, driveOrder{plan: plan, world: s.world, shard: shard, replay: requests}, shown, path, s.format)
+	summary, err := j.writeLog(ctx, driveOrder{plan: plan, world: s.world, shard: shard, replay: asked.requests}, shown, path, s.format)
 	seconds := shown.end()
 	if err != nil {
 		return err
 	}
-	if requests != nil {
+	notes := asked.notes
+	if asked.requests != nil {
 		notes = append(notes, summary.Notes...)
 	}
 	written := "Log   " + path
@@ -133,8 +135,8 @@ func (p *process) drive(ctx context.Context, s *driveSettings, c config, shard e
 		return fmt.Errorf("write result: %w", err)
 	}
 	j.log.Info("done: "+path, "rows", summary.Logged, "seconds", hundredths(seconds))
-	if unread := again.unread(); unread != "" {
-		return &ExitError{Code: exitIncomplete, Err: errors.New(unread), Hint: "the log was driven all the same; mend the one that is replayed, and drive again"}
+	if asked.unread != "" {
+		return &ExitError{Code: exitIncomplete, Err: errors.New(asked.unread), Hint: "the log was driven all the same; mend the one that is replayed, or allow more in workload.max_rejects"}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type driveOrder struct {
 	world  string              // of experiment.Worlds; "" is the switchback one
 	shard  experiment.Shard    // zero: all models
 	replay []workload.Recorded // requests to play instead of the scenario's; nil: none
-	inTurn bool                // the rows come model by model, by time, from one thread; else in an order that depends on the threads
+	inTurn bool                // one thread drives, so that the rows come in the same order each time
 }
 
 // driven is what is known of rows that the drive made.
@@ -61,16 +61,23 @@ func (j *job) collect(ctx context.Context, store *ingest.Store, order driveOrder
 	return driven{summary, rows.String()}, err
 }
 
-// runDrive is Drive with the job's configuration and display.
-func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit func(*experiment.Batch) error) (experiment.DriveSummary, error) {
-	c := j.config
+// driveConfig is what the drive is to do by the configuration and the order.
+func (c *config) driveConfig(order driveOrder) experiment.DriveConfig {
 	cfg := experiment.DriveConfig{
 		Plan: order.plan, World: order.world, Replay: order.replay, Scenario: c.Market.Scenario, Redraw: c.Market.Redraw, Seed: c.Seed, Threads: c.Threads,
-		Shape: c.Workload.Shape, Agents: c.Workload.Agents, LogRequests: c.Workload.Requests, Models: c.Workload.Models, Shard: order.shard, Progress: s.set,
+		Shape: c.Workload.Shape, Agents: c.Workload.Agents, LogRequests: c.Workload.Requests, Models: c.Workload.Models, Shard: order.shard,
 	}
 	if order.inTurn {
 		cfg.Threads = 1
 	}
+	return cfg
+}
+
+// runDrive is Drive with the job's configuration and display.
+func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit func(*experiment.Batch) error) (experiment.DriveSummary, error) {
+	c := j.config
+	cfg := c.driveConfig(order)
+	cfg.Progress = s.set
 	summary, err := experiment.Drive(ctx, cfg, emit)
 	switch {
 	case errors.Is(err, workload.ErrNothingToReplay):

@@ -33,12 +33,11 @@ type replay struct {
 	lines  int64 // … of so many
 }
 
-// unread says that more lines of the log could not be read than a log may have; "" when not.
-func (r replay) unread() string {
-	if limit, err := ingest.ParseRejectLimit(defaultMaxRejects); err != nil || !limit.Exceeded(r.broken, r.lines) {
-		return ""
-	}
-	return fmt.Sprintf("%s of %s lines of the replayed log cannot be read, more than %s: the market's capacity follows what is left", thousands(r.broken), thousands(r.lines), defaultMaxRejects)
+// played is what a replay asks, nothing when the demand is the scenario's own.
+type played struct {
+	requests []workload.Recorded // nil when nothing is replayed
+	notes    []string            // sentences about it for the report
+	unread   string              // that more of the log cannot be read than is allowed; "" when not
 }
 
 // openReplay loads the log to replay, if there is one, into a database of its own in the output folder.
@@ -53,7 +52,7 @@ func (j *job) openReplay(ctx context.Context) (replay, error) {
 	}
 	r.store = store
 	o := ingest.DefaultLoadOptions()
-	o.Now = j.p.now()
+	o.Now, o.MaxRejects = j.p.now(), j.config.Workload.MaxRejects
 	report, err := j.loadFiles(ctx, store, []string{j.config.file.resolve(j.config.Workload.Trace)}, o, j.config.file.placeOf("workload.trace"))
 	if err == nil && report.CutShort {
 		err = usageError("replay it when it is whole", "%s: a file of %s is cut short", j.config.file.placeOf("workload.trace"), j.config.Workload.Trace)
@@ -65,10 +64,9 @@ func (j *job) openReplay(ctx context.Context) (replay, error) {
 		return r, errors.Join(err, r.close())
 	}
 	for _, f := range report.Files {
-		r.lines += f.Rows + f.Rejects + f.Skipped
 		r.inputs = append(r.inputs, reports.Input{Path: f.Path, Format: f.Format, SHA256: f.Hash, Bytes: f.Bytes, Rows: f.Rows, Rejects: f.Rejects})
 	}
-	r.broken = report.Rejects
+	r.broken, r.lines = report.Rejects, report.Lines()
 	return r, nil
 }
 
@@ -80,35 +78,36 @@ func (r replay) close() error {
 	return errors.Join(r.store.Close(), removeDatabase(r.path))
 }
 
-// replayed returns what is played in the time of the plan, nil when that is the scenario's own demand, and a sentence
-// about it for the report.
-func (j *job) replayed(ctx context.Context, r replay, plan experiment.Plan) (requests []workload.Recorded, notes []string, err error) {
+// replayed returns what is played in the time of the plan.
+func (j *job) replayed(ctx context.Context, r replay, plan experiment.Plan) (played, error) {
 	start, end := plan.Window()
 	switch c := j.config.Workload; c.Source {
 	case sourceLog:
-		return j.replayedLog(ctx, r, start, end)
+		return j.replayedLog(ctx, r, plan)
 	case sourceAzure, sourceMooncake:
 		trace := map[string]string{sourceAzure: workload.TraceAzure, sourceMooncake: workload.TraceMooncake}[c.Source]
-		requests, err = workload.PublicTrace(trace, c.Models[0], end.Sub(start).Microseconds())
-		return requests, []string{fmt.Sprintf("The arrivals are replayed: the public trace %s, repeated over the whole plan, %s requests, all for %s.",
-			trace, thousands(int64(len(requests))), c.Models[0])}, err
+		requests, err := workload.PublicTrace(trace, c.Models[0], end.Sub(start).Microseconds())
+		return played{requests: requests, notes: []string{fmt.Sprintf("The arrivals are replayed: the public trace %s, repeated over the whole plan, %s requests, all for %s.",
+			trace, thousands(int64(len(requests))), c.Models[0])}}, err
 	}
-	return nil, nil, nil
+	return played{}, nil
 }
 
 // replayedLog is replayed for a log.
-func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) ([]workload.Recorded, []string, error) {
+func (j *job) replayedLog(ctx context.Context, r replay, plan experiment.Plan) (played, error) {
+	start, end := plan.Window()
 	found, err := r.store.Recorded(ctx, start, end)
 	if err != nil {
-		return nil, nil, err
+		return played{}, err
 	}
+	c := &j.config
 	window := fmt.Sprintf("%s to %s", start.UTC().Format(time.RFC3339), end.UTC().Format(time.RFC3339))
 	var left []string
 	for _, l := range []struct {
 		n    int64
 		what string
 	}{
-		{found.Outside, "outside " + window}, {found.NoTokens, "without token counts, as failed requests are"},
+		{found.Outside, "outside " + window}, {found.NoTokens, "without token counts, as failed requests are"}, {found.Unreadable, "whose token counts cannot be read"},
 		{found.FromCache, "answered from the gateway's cache"}, {r.broken, "on lines that cannot be read"},
 	} {
 		if l.n > 0 {
@@ -118,21 +117,34 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 	if len(found.Requests) == 0 {
 		span := fmt.Sprintf("it has rows from %s to %s; not usable: %s", found.First.Format(time.RFC3339), found.Last.Format(time.RFC3339), strings.Join(left, ", "))
 		hint := "design.start and design.days say which days of the log are played"
-		if found.NoTokens > found.Outside {
+		if found.NoTokens+found.Unreadable > found.Outside {
 			span += fmt.Sprintf("; request %s has %s", found.Lacking, found.Lacks)
 			hint = "a replay needs input_tokens and output_tokens of at least 1; docs/log-format.md says which columns they are read from"
 		}
-		return nil, nil, usageError(hint, "%s: no usable row in %s: %s", j.config.file.placeOf("workload.trace"), j.config.Workload.Trace, span)
+		return played{}, usageError(hint, "%s: no usable row in %s: %s", c.file.placeOf("workload.trace"), c.Workload.Trace, span)
 	}
-	note := fmt.Sprintf("The arrivals are replayed from %s: %s requests with their own times, models, conversations and tokens. Endpoints, prices and outcomes are those of the simulated market, in both arms.",
-		j.config.Workload.Trace, thousands(int64(len(found.Requests))))
-	if n := substitute(found.Requests, j.config.Workload.StandIns); n > 0 {
-		note += fmt.Sprintf(" Requests for a model that another one stands in for: %s (%s).", thousands(n), strings.Join(j.config.Workload.StandIns, ", "))
+	note := fmt.Sprintf("The arrivals are replayed from %s: %s %s, with times, models, conversations and tokens of the log. Endpoints, prices and outcomes are those of the simulated market, in both arms.",
+		c.Workload.Trace, thousands(int64(len(found.Requests))), plural(len(found.Requests), "request", "requests"))
+	if len(c.Workload.StandIns) > 0 {
+		if err := c.checkStandIns(plan); err != nil {
+			return played{}, err
+		}
+		if n := substitute(found.Requests, c.Workload.StandIns); n > 0 {
+			note += fmt.Sprintf(" Requests for a model that another one stands in for: %s (%s).", thousands(n), strings.Join(c.Workload.StandIns, ", "))
+		}
 	}
 	if len(left) > 0 {
 		note += " Left out: " + strings.Join(left, ", ") + "."
 	}
-	return found.Requests, []string{note}, nil
+	p := played{requests: found.Requests, notes: []string{note}}
+	limit, err := ingest.ParseRejectLimit(c.Workload.MaxRejects)
+	if err != nil {
+		return played{}, err
+	}
+	if broken := r.broken + found.Unreadable; limit.Exceeded(broken, r.lines) {
+		p.unread = fmt.Sprintf("%s of %s lines of the replayed log cannot be read, more than --max-rejects %s allows", thousands(broken), thousands(r.lines), c.Workload.MaxRejects)
+	}
+	return p, nil
 }
 
 // standIns reads the models that stand in for others, by the name in the log.

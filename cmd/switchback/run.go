@@ -157,16 +157,16 @@ func (j *job) keepLogs(ctx context.Context) error {
 
 // simulate fills the store and returns the document.
 func (j *job) simulate(ctx context.Context, store *ingest.Store, plan experiment.Plan, again replay, w window, command string) (reports.Document, error) {
-	requests, notes, err := j.replayed(ctx, again, plan)
+	asked, err := j.replayed(ctx, again, plan)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	d, err := j.drive(ctx, store, driveOrder{plan: plan, replay: requests}, j.record.Fingerprint)
+	d, err := j.drive(ctx, store, driveOrder{plan: plan, replay: asked.requests}, j.record.Fingerprint)
 	if err != nil {
 		return reports.Document{}, err
 	}
-	notes = append(append(notes, d.Notes...), driveNote(d.DriveSummary))
-	f := facts{notes: notes, logHash: d.logHash, unread: again.unread(), provenance: reports.Provenance{Inputs: again.inputs}}
+	notes := append(append(asked.notes, d.Notes...), driveNote(d.DriveSummary))
+	f := facts{notes: notes, logHash: d.logHash, unread: asked.unread, provenance: reports.Provenance{Inputs: again.inputs}}
 	return j.conclude(ctx, store, plan, w, command, f)
 }
 
@@ -176,12 +176,16 @@ func driveNote(d experiment.DriveSummary) string {
 	if d.World != experiment.WorldSwitchback {
 		where += ", world " + d.World
 	}
+	logged, picked := "are all", ""
+	if d.Logged < d.Requests {
+		logged, picked = plural(int(d.Logged), "is ", "are ")+thousands(d.Logged), ", whole conversations picked by a hash"
+	}
 	served := int64(0)
 	for _, m := range d.Models {
 		served += m.Served
 	}
-	return fmt.Sprintf("%s %s for %d %s came to the built-in router in %s, which served %s, with %s input tokens; %s of them, whole conversations picked by a hash, are in the log.",
-		thousands(d.Requests), plural(int(d.Requests), "request", "requests"), len(d.Models), plural(len(d.Models), "model", "models"), where, thousands(served), thousands(d.InputTokens), thousands(d.Logged))
+	return fmt.Sprintf("In %s, %s %s for %d %s came to the built-in router, which served %s, with %s input tokens. In the log %s of those that came%s.",
+		where, thousands(d.Requests), plural(int(d.Requests), "request", "requests"), len(d.Models), plural(len(d.Models), "model", "models"), thousands(served), thousands(d.InputTokens), logged, picked)
 }
 
 // conclude estimates from the rows in the store, makes the document, and keeps the run in the store. f holds what is
@@ -424,14 +428,17 @@ func verdictError(doc reports.Document, s *settings) error {
 	}
 	if doc.Incomplete {
 		var reasons []string
+		hint := "it was written all the same; run again when the rest has arrived"
 		for _, w := range doc.Warnings {
 			switch w.Code {
 			case codeMissing, codeLone, codeUnread:
 				reasons = append(reasons, w.Text)
 			}
+			if w.Code == codeUnread && doc.Simulated {
+				hint = "it was written all the same; mend the log that is replayed, or allow more with --max-rejects"
+			}
 		}
-		return &ExitError{Code: exitIncomplete, Err: fmt.Errorf("report %s is incomplete: %s", doc.ReportDate, strings.Join(reasons, "; ")),
-			Hint: "it was written all the same; run again when the rest has arrived"}
+		return &ExitError{Code: exitIncomplete, Err: fmt.Errorf("report %s is incomplete: %s", doc.ReportDate, strings.Join(reasons, "; ")), Hint: hint}
 	}
 	return nil
 }

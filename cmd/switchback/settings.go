@@ -179,8 +179,11 @@ func (s *settings) override(c *config, f *pflag.Flag) (key string, err error) {
 	case "since", "until":
 		_, err = parseInstant(f.Name, f.Value.String())
 	case "max-rejects":
-		if !c.simulated() {
+		switch {
+		case !c.simulated():
 			c.Logs.MaxRejects, key = s.maxRejects, "logs.max_rejects"
+		case c.Workload.Source == sourceLog:
+			c.Workload.MaxRejects, key = s.maxRejects, "workload.max_rejects"
 		}
 	}
 	return key, err

@@ -216,7 +216,7 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// Whether a provider goes on billing an answer that the caller broke off is what its documentation says, and drawn where it says nothing.
+// Whether a provider goes on billing an answer that the caller broke off is what is documented, and drawn of those that nothing is known of.
 func TestCancelBillingIsAsDocumented(t *testing.T) {
 	billed := map[string]map[bool]int{}
 	for draw := range uint64(40) {

@@ -83,7 +83,7 @@ type Params struct {
 	CacheHitHi    float64 // … and this share of a repeated prefix
 	CacheMinutes  float64 // how long after the last use
 	UsualDiscount float64 // share of the caching endpoints without a listed cache-read price that give their provider's usual discount
-	CancelBilled  float64 // share of the providers that bill a cancelled answer in full, of those whose documentation does not say
+	CancelBilled  float64 // share of the providers that bill a cancelled answer in full, of those that router.StopsOnCancel does not know
 }
 
 // Spells says how often something happens, how long it lasts and how bad it is.

@@ -28,6 +28,9 @@ func (q *quota) refuses(w Work, now int64) bool {
 	return false
 }
 
+// renewed is the instant at which the minute ends whose quota is counted.
+func (q *quota) renewed() int64 { return (q.minute + 1) * quotaWindow }
+
 // rate is the requests per second of so many tokens each that the quota lets in; +Inf without one.
 func (q *quota) rate(tokens float64) float64 {
 	rate := math.Inf(1)

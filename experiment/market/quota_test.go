@@ -39,6 +39,9 @@ func TestQuotaKeepsItsMinute(t *testing.T) {
 		if refused := q.refuses(Work{Input: 1}, c.now); refused != c.refused {
 			t.Errorf("try %d: refused %v, want %v", i, refused, c.refused)
 		}
+		if c.refused && q.renewed() != 2*quotaWindow {
+			t.Errorf("try %d: told to come back at %d, want the end of the minute that is used up", i, q.renewed())
+		}
 	}
 }
 

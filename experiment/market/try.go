@@ -44,7 +44,7 @@ func (m *Market) Try(a *Answer, at int32, w Work, memory Memory, now int64) {
 	*a = Answer{}
 	load := e.load + float64(e.inFlight+1)/e.Slots
 	if e.quota.limits() && e.quota.refuses(w, now) {
-		a.Kind, a.Duration, a.RetryAfter = RateLimited, micros(leastReject), quotaWindow-now%quotaWindow
+		a.Kind, a.Duration, a.RetryAfter = RateLimited, micros(leastReject), e.quota.renewed()-now
 		return
 	}
 	if load > e.limit || e.storm > 0 && rng.Chance(e.storm) {
