@@ -58,10 +58,10 @@ func (p *process) driveCommand() command {
 		short: "Drive the built-in router through the plan and write request logs",
 		long: "switchback ingest, or a configuration with [logs], reads the log back, with plan.csv as the schedule that ran. A\n" +
 			"canonical log has every row and attempt as run has them; that of a gateway has what its format can carry.\n" +
-			"Parquet is sorted by time; the rows of other formats come as the requests end, one model after the other but for those\n" +
-			"that fallback lists join, and one thread drives them, so that their order is always the same. Every --world has the same arrivals, token lengths and incidents:\n" +
-			"control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs are named after the world\n" +
-			"and have no plan.csv, for no schedule decided their arms.",
+			"Parquet is sorted by time. The rows of other formats come as requests end, one model after the other but for those that\n" +
+			"fallback lists join; one thread drives them, so that their order is always the same. Every --world has the same arrivals,\n" +
+			"token lengths and incidents: control and treatment show the true effect, ab what a plain A/B test makes of it. Their logs\n" +
+			"are named after the world and have no plan.csv, for no schedule decided their arms.",
 		example: "  switchback drive --write logs\n  switchback drive --config small.toml --write logs --format jsonl\n  switchback drive --write logs --format openrouter-generation\n  switchback drive --write logs --world control\n  switchback drive --write logs --shard 0/4",
 		args:    noArguments,
 		flags:   fs,
