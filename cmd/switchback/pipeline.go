@@ -89,7 +89,7 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 		}
 		return summary, usageError("name models beside it, or take a log of them", "%s: %w", place, err)
 	case errors.Is(err, experiment.ErrUnknownModel):
-		return summary, unknownModel(&c, cfg)
+		return summary, c.checkModels(order.plan)
 	case errors.Is(err, experiment.ErrShard):
 		return summary, usageError("take at most as many shards as there are models, those that fallback lists join counted as one", "--shard: %w", err)
 	case err != nil:

@@ -126,7 +126,7 @@ func (j *job) replayedLog(ctx context.Context, r replay, plan experiment.Plan) (
 	note := fmt.Sprintf("The arrivals are replayed from %s: %s %s, with times, models, conversations and tokens of the log. Endpoints, prices and outcomes are those of the simulated market, in both arms.",
 		c.Workload.Trace, thousands(int64(len(found.Requests))), plural(len(found.Requests), "request", "requests"))
 	if len(c.Workload.StandIns) > 0 {
-		if err := c.checkStandIns(plan); err != nil {
+		if err := c.checkModels(plan); err != nil {
 			return played{}, err
 		}
 		if n := substitute(found.Requests, c.Workload.StandIns); n > 0 {

@@ -56,6 +56,7 @@ func (p *process) checkRun(ctx context.Context, s *runSettings, fs *pflag.FlagSe
 	} else {
 		k.ok("configuration", "%s", c.Name)
 		k.warehouse(ctx, p, s)
+		k.models()
 	}
 	k.schedule(s, p.now())
 	need, err := k.inputs(ctx, p.now())
@@ -81,6 +82,13 @@ func (p *process) checkRun(ctx context.Context, s *runSettings, fs *pflag.FlagSe
 		return k.busy
 	}
 	return nil
+}
+
+// models checks the models that a simulated experiment names. What is wrong with its plan is told by schedule.
+func (k *runCheck) models() {
+	if plan, err := k.config.plannedIfAny(); err == nil && k.config.simulated() {
+		k.fault(k.config.checkModels(plan))
+	}
 }
 
 // schedule checks the plan, and that it covers the nights to be reported.

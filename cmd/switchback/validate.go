@@ -132,12 +132,11 @@ func newValidation(c config, experiments, abTests, models, replicates int) (*val
 	if err != nil {
 		return nil, usageError("", "%w", err)
 	}
-	cfg := experiment.DriveConfig{Plan: plan, Scenario: c.Market.Scenario, Shape: c.Workload.Shape, Agents: c.Workload.Agents, Seed: c.Seed, Redraw: c.Market.Redraw, Models: c.Workload.Models}
-	flows, err := experiment.ModelFlows(cfg)
-	switch {
-	case errors.Is(err, experiment.ErrUnknownModel):
-		return nil, unknownModel(&c, cfg)
-	case err != nil:
+	if err := c.checkModels(plan); err != nil {
+		return nil, err
+	}
+	flows, err := experiment.ModelFlows(c.driveConfig(driveOrder{plan: plan}))
+	if err != nil {
 		return nil, err
 	}
 	c.Workload.Models = nil
