@@ -240,10 +240,18 @@ func (c *config) lacks(h reports.Health, f facts) []stats.Warning {
 		rejects += file.Rejects
 		lines += file.Rows + file.Rejects + file.Skipped
 	}
-	if limit, err := ingest.ParseRejectLimit(c.Logs.MaxRejects); err == nil && limit.Exceeded(rejects, lines) {
-		add(codeUnread, "%s of %s lines cannot be read, more than --max-rejects %s allows", thousands(rejects), thousands(lines), c.Logs.MaxRejects)
+	if text := unread(rejects, lines, "lines", c.Logs.MaxRejects); text != "" {
+		add(codeUnread, "%s", text)
 	}
 	return lacks
+}
+
+// unread says that more of the lines cannot be read than the limit, which was checked, allows; "" when not.
+func unread(rejects, lines int64, what, limit string) string {
+	if l, err := ingest.ParseRejectLimit(limit); err != nil || !l.Exceeded(rejects, lines) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s %s cannot be read, more than --max-rejects %s allows", thousands(rejects), thousands(lines), what, limit)
 }
 
 // dataWarnings are the caveats of the data, those of lacks first.

@@ -78,6 +78,9 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 	c := j.config
 	cfg := c.driveConfig(order)
 	cfg.Progress = s.set
+	if err := c.checkModels(order.plan); err != nil {
+		return experiment.DriveSummary{}, err
+	}
 	summary, err := experiment.Drive(ctx, cfg, emit)
 	switch {
 	case errors.Is(err, workload.ErrNothingToReplay):
@@ -88,8 +91,6 @@ func (j *job) runDrive(ctx context.Context, order driveOrder, s *stage, emit fun
 			place = c.file.placeOf("workload.trace")
 		}
 		return summary, usageError("name models beside it, or take a log of them", "%s: %w", place, err)
-	case errors.Is(err, experiment.ErrUnknownModel):
-		return summary, c.checkModels(order.plan)
 	case errors.Is(err, experiment.ErrShard):
 		return summary, usageError("take at most as many shards as there are models, those that fallback lists join counted as one", "--shard: %w", err)
 	case err != nil:

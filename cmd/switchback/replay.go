@@ -83,7 +83,7 @@ func (j *job) replayed(ctx context.Context, r replay, plan experiment.Plan) (pla
 	start, end := plan.Window()
 	switch c := j.config.Workload; c.Source {
 	case sourceLog:
-		return j.replayedLog(ctx, r, plan)
+		return j.replayedLog(ctx, r, start, end)
 	case sourceAzure, sourceMooncake:
 		trace := map[string]string{sourceAzure: workload.TraceAzure, sourceMooncake: workload.TraceMooncake}[c.Source]
 		requests, err := workload.PublicTrace(trace, c.Models[0], end.Sub(start).Microseconds())
@@ -94,8 +94,7 @@ func (j *job) replayed(ctx context.Context, r replay, plan experiment.Plan) (pla
 }
 
 // replayedLog is replayed for a log.
-func (j *job) replayedLog(ctx context.Context, r replay, plan experiment.Plan) (played, error) {
-	start, end := plan.Window()
+func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (played, error) {
 	found, err := r.store.Recorded(ctx, start, end)
 	if err != nil {
 		return played{}, err
@@ -125,26 +124,13 @@ func (j *job) replayedLog(ctx context.Context, r replay, plan experiment.Plan) (
 	}
 	note := fmt.Sprintf("The arrivals are replayed from %s: %s %s, with times, models, conversations and tokens of the log. Endpoints, prices and outcomes are those of the simulated market, in both arms.",
 		c.Workload.Trace, thousands(int64(len(found.Requests))), plural(len(found.Requests), "request", "requests"))
-	if len(c.Workload.StandIns) > 0 {
-		if err := c.checkModels(plan); err != nil {
-			return played{}, err
-		}
-		if n := substitute(found.Requests, c.Workload.StandIns); n > 0 {
-			note += fmt.Sprintf(" Requests for a model that another one stands in for: %s (%s).", thousands(n), strings.Join(c.Workload.StandIns, ", "))
-		}
+	if n := substitute(found.Requests, c.Workload.StandIns); n > 0 {
+		note += fmt.Sprintf(" Requests for a model that another one stands in for: %s (%s).", thousands(n), strings.Join(c.Workload.StandIns, ", "))
 	}
 	if len(left) > 0 {
 		note += " Left out: " + strings.Join(left, ", ") + "."
 	}
-	p := played{requests: found.Requests, notes: []string{note}}
-	limit, err := ingest.ParseRejectLimit(c.Workload.MaxRejects)
-	if err != nil {
-		return played{}, err
-	}
-	if broken := r.broken + found.Unreadable; limit.Exceeded(broken, r.lines) {
-		p.unread = fmt.Sprintf("%s of %s lines of the replayed log cannot be read, more than --max-rejects %s allows", thousands(broken), thousands(r.lines), c.Workload.MaxRejects)
-	}
-	return p, nil
+	return played{found.Requests, []string{note}, unread(r.broken+found.Unreadable, r.lines, "lines of the replayed log", c.Workload.MaxRejects)}, nil
 }
 
 // standIns reads the models that stand in for others, by the name in the log.
