@@ -19,7 +19,7 @@ type Recorded struct {
 	NoTokens    int64               // without the number of input or output tokens, as failed requests are
 	Unreadable  int64               // without it, and with a field that could not be read
 	First, Last time.Time           // of all rows; zero when there are none
-	Lacking     string              // id of the first request of NoTokens or Unreadable, "" when there is none …
+	Lacking     string              // id and file of the first request of NoTokens or Unreadable, "" when there is none …
 	Lacks       string              // … and which number it lacks: "input_tokens unknown", "input_tokens unreadable or not stated", "output_tokens 0"
 }
 
@@ -41,12 +41,12 @@ func (s *Store) Recorded(ctx context.Context, start, end time.Time) (Recorded, e
 }
 
 // firstLacking returns the first request that is counted as NoTokens or Unreadable, and what it lacks.
-func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (id, lacks string, err error) {
+func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (which, lacks string, err error) {
 	var input, output sql.NullInt64
 	var quality int64
-	err = s.db.QueryRowContext(ctx, `SELECT request_id, input_tokens, output_tokens, coalesce(quality, 0)
-		FROM requests WHERE ts >= ? AND ts < ? AND status IS DISTINCT FROM ? AND NOT coalesce(input_tokens >= 1 AND output_tokens >= 1, false)
-		ORDER BY ts, request_id, source LIMIT 1`, start.UTC(), end.UTC(), experiment.StatusGatewayCache).Scan(&id, &input, &output, &quality)
+	err = s.db.QueryRowContext(ctx, `SELECT request_id || coalesce(' in ' || file, ''), input_tokens, output_tokens, coalesce(quality, 0)
+		FROM requests LEFT JOIN loads USING (load_id) WHERE ts >= ? AND ts < ? AND status IS DISTINCT FROM ? AND NOT coalesce(input_tokens >= 1 AND output_tokens >= 1, false)
+		ORDER BY ts, request_id, source LIMIT 1`, start.UTC(), end.UTC(), experiment.StatusGatewayCache).Scan(&which, &input, &output, &quality)
 	if input.Int64 >= 1 {
 		input, lacks = output, "output_tokens "
 	} else {
@@ -54,11 +54,11 @@ func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (id, lac
 	}
 	switch {
 	case !input.Valid && quality&experiment.QualityBadValue != 0:
-		return id, lacks + "unreadable or not stated", err
+		return which, lacks + "unreadable or not stated", err
 	case !input.Valid:
-		return id, lacks + "unknown", err
+		return which, lacks + "unknown", err
 	}
-	return id, lacks + strconv.FormatInt(input.Int64, 10), err
+	return which, lacks + strconv.FormatInt(input.Int64, 10), err
 }
 
 func (s *Store) countRecorded(ctx context.Context, start, end time.Time) (Recorded, error) {

@@ -21,6 +21,7 @@ a,2026-11-02T00:00:01Z,a/b,s,me,100,10,ok,
 early,2026-11-01T23:59:59Z,a/b,,,100,10,ok,
 cached,2026-11-02T00:00:03Z,a/b,,,100,10,ok_gateway_cache,
 failed,2026-11-02T00:00:04Z,a/b,,,100,,error,
+bad,2026-11-02T00:00:05Z,a/b,,,many,10,ok,
 `
 	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ failed,2026-11-02T00:00:04Z,a/b,,,100,,error,
 			{AtUS: 1e6, Model: "a/b", Session: "s", Client: "me", InputTokens: 100, OutputTokens: 10},
 			{AtUS: 2.5e6, Model: "a/b", Session: "s", Client: "me", InputTokens: 200, OutputTokens: 20, Tools: true},
 		},
-		Outside: 2, FromCache: 1, NoTokens: 1, Lacking: "failed", Lacks: "output_tokens unknown",
+		Outside: 2, FromCache: 1, NoTokens: 1, Unreadable: 1, Lacking: "failed in " + log, Lacks: "output_tokens unknown",
 		First: start.Add(-time.Second), Last: start.Add(24 * time.Hour),
 	}
 	if d := cmp.Diff(want, got); d != "" {
