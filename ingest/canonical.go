@@ -49,6 +49,9 @@ type canonicalRows struct {
 	words []interner // by column
 	lists listReader
 
+	line   int64         // of the row that is being read …
+	unread []UnreadField // … and its values that cannot be
+
 	lasting bool // the bytes of texts stay as they are: rows may share them
 }
 
@@ -57,6 +60,9 @@ func newCanonicalRows(sink *rowSink) *canonicalRows {
 	c.words = make([]interner, len(c.columns))
 	return c
 }
+
+// begin makes ready for the values of the next row.
+func (c *canonicalRows) begin(line int64) { c.line, c.unread = line, nil }
 
 // set gives a row the value of a column. It returns the reason to reject the row, if there is one.
 func (c *canonicalRows) set(r *request, i int, text []byte) (reason string) {
@@ -81,7 +87,9 @@ func (c *canonicalRows) set(r *request, i int, text []byte) (reason string) {
 		return ""
 	}
 	v, state := parseKind(col.kind, text)
-	setParsed(r, col, v, state)
+	if !setParsed(r, col, v, state) {
+		c.unreadable(r, col.name, text)
+	}
 	return ""
 }
 
@@ -97,18 +105,25 @@ func (c *canonicalRows) textOf(text []byte) string {
 func (c *canonicalRows) setAttempts(r *request, text []byte) {
 	var ok bool
 	if c.sink.tries, ok = c.lists.read(c.sink.tries[:0], text); !ok {
-		r.Quality |= experiment.QualityBadValue
+		c.unreadable(r, attemptList, text)
 	}
 }
 
-// setParsed gives a row a value that was read; one that could not be read leaves a mark.
-func setParsed(r *request, col *column[request], v int64, state parsed) {
-	switch state {
-	case parsedValue:
+// setParsed gives a row a value that was read. It is false for one that could not be.
+func setParsed(r *request, col *column[request], v int64, state parsed) bool {
+	if state == parsedValue {
 		col.set(r, v)
-	case parsedBad:
-		r.Quality |= experiment.QualityBadValue
 	}
+	return state != parsedBad
+}
+
+// unreadable marks a row that has a value which cannot be read. It counts when the row is kept. Inlined, it
+// would slow down the rows without one.
+//
+//go:noinline
+func (c *canonicalRows) unreadable(r *request, column string, text []byte) {
+	r.Quality |= experiment.QualityBadValue
+	c.unread = append(c.unread, UnreadField{Column: column, N: 1, Line: c.line, Text: clip(text)})
 }
 
 func parseKind(kind columnKind, text []byte) (int64, parsed) {
@@ -142,14 +157,14 @@ func inCount(v int64) (int64, parsed) {
 const maxTokens = 1<<31 - 1
 
 // finish checks what the canonical format asks of a row and hands it on.
-func (c *canonicalRows) finish(r *request, line int64, text []byte) {
+func (c *canonicalRows) finish(r *request, text []byte) {
 	if !knownStatus(r.Status) {
+		c.unreadable(r, "status", []byte(r.Status))
 		r.Status = ""
-		r.Quality |= experiment.QualityBadValue
 	}
 	if !knownCostSource(r.CostSource) {
+		c.unreadable(r, "cost_source", []byte(r.CostSource))
 		r.CostSource = ""
-		r.Quality |= experiment.QualityBadValue
 	}
 	if isNone(r.RequestID) && r.RequestID != "" {
 		r.RequestID = rowHash(text)
@@ -160,7 +175,9 @@ func (c *canonicalRows) finish(r *request, line int64, text []byte) {
 	if isNone(r.SourceRowID) {
 		r.SourceRowID = r.RequestID
 	}
-	c.sink.keep(line, text)
+	if c.sink.keep(c.line, text) {
+		c.sink.tally.addUnread(c.unread...)
+	}
 }
 
 func knownStatus(s string) bool {

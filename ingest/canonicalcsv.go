@@ -130,6 +130,7 @@ func (c *canonicalCSV) record(places []int, line int64, text []byte) {
 		c.sink.reject(line, reasonFields, text)
 		return
 	}
+	c.begin(line)
 	r := c.sink.row()
 	for i, place := range places {
 		if place < 0 || len(fields[i]) == 0 {
@@ -144,5 +145,5 @@ func (c *canonicalCSV) record(places []int, line int64, text []byte) {
 			return
 		}
 	}
-	c.finish(r, line, text)
+	c.finish(r, text)
 }

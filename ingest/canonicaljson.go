@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-
-	"switchback/experiment"
 )
 
 // readCanonicalJSON reads canonical rows that are one JSON object a line.
@@ -133,6 +131,7 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 		c.sink.reject(line, reasonNotJSON, text)
 		return
 	}
+	c.begin(line)
 	r := c.sink.row()
 	reason := ""
 	for n, first := -1, true; ; first = false {
@@ -166,7 +165,7 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 		}
 		switch {
 		case kind == jsonNested:
-			r.Quality |= experiment.QualityBadValue
+			c.unreadable(r, c.columns[m.place].name, value)
 		case kind == jsonNumber && c.columns[m.place].kind == kindTime:
 			c.sink.unread, reason = value, reasonNumberTime
 		default:
@@ -181,7 +180,7 @@ func (c *canonicalJSON) record(line int64, text []byte) {
 		c.sink.reject(line, reason, text)
 		return
 	}
-	c.finish(r, line, text)
+	c.finish(r, text)
 }
 
 // plain gives a row the value that comes next, if it is written as most are: a number that needs no more than its digits, a
@@ -190,13 +189,16 @@ func (c *canonicalJSON) plain(r *request, place int) (ok bool, reason string) {
 	col := &c.columns[place]
 	switch col.kind {
 	case kindInt, kindBigint, kindMillis, kindMoney:
+		start := c.scan.i
 		v, ok := c.scan.plainNumber(col.kind.scale())
 		if ok {
 			state := parsedValue
 			if col.kind == kindInt || col.kind == kindBigint {
 				v, state = inCount(v)
 			}
-			setParsed(r, col, v, state)
+			if !setParsed(r, col, v, state) {
+				c.unreadable(r, col.name, c.scan.b[start:c.scan.i])
+			}
 		}
 		return ok, ""
 	case kindBool:

@@ -25,6 +25,7 @@ type brokenLog struct {
 	line    int64 // of what comes next
 	ids     []string
 	rejects []rejected
+	unread  map[string]UnreadField
 }
 
 func (l *brokenLog) add(text string) (line int64) {
@@ -44,19 +45,37 @@ func (l *brokenLog) reject(reason, text string) {
 	l.rejects = append(l.rejects, rejected{file: "log", line: l.add(text), reason: reason, text: rejectText([]byte(strings.TrimSuffix(line, "\r")))})
 }
 
+// unreadable notes a value of the next row.
+func (l *brokenLog) unreadable(column, text string) {
+	u, known := l.unread[column]
+	if !known {
+		u = UnreadField{Column: column, Line: l.line + 1, Text: text}
+	}
+	u.N++
+	l.unread[column] = u
+}
+
 func brokenJSON(n int, rng *rand.Rand) *brokenLog {
-	l := &brokenLog{}
+	l := &brokenLog{unread: map[string]UnreadField{}}
 	for i := range n {
 		id := fmt.Sprint("r", i)
 		switch rng.IntN(12) {
 		case 0:
 			l.reject(reasonNotJSON, id+strings.Repeat("{", rng.IntN(40))+"\n")
 		case 1:
-			l.reject(reasonBadTime, `{"request_id":"`+id+`","ts":"yesterday","model":"m"}`+"\r\n")
+			l.reject(reasonBadTime, `{"request_id":"`+id+`","ts":"yesterday","model":"m","reasoning_tokens":"of no row"}`+"\r\n")
 		case 2:
 			l.add(strings.Repeat(" \n", rng.IntN(3)))
 		case 3: // other order, spaces, escapes, a key that no line before had
 			l.row(id, fmt.Sprintf("{ \"model\" : \"m\\u00e9\", \"note%d\":{\"a\":[1]}, \"request_id\": \"\\u0072%s\", \"ts\":\"2026-11-03T00:00:00Z\" }\n", i, id[1:]))
+		case 4:
+			value := fmt.Sprintf("%d.5", i)
+			l.unreadable("output_tokens", value)
+			if i > n/2 {
+				l.unreadable("ttft_ms", "{"+value+"}")
+				value += `,"ttft_ms":"{` + value + `}"`
+			}
+			l.row(id, fmt.Sprintf(`{"request_id":"%s","ts":"2026-11-03T00:00:00Z","model":"m","output_tokens":%s}`+"\n", id, value))
 		default:
 			l.row(id, fmt.Sprintf(`{"request_id":"%s","ts":"2026-11-03T00:00:%02dZ","model":"m","prompt":"%s","input_tokens":%d,"cost_usd":0.%09d}`+"\n",
 				id, i%60, strings.Repeat("x", rng.IntN(300)), i, i))
@@ -66,7 +85,7 @@ func brokenJSON(n int, rng *rand.Rand) *brokenLog {
 }
 
 func brokenCSV(n int, rng *rand.Rand) *brokenLog {
-	l := &brokenLog{}
+	l := &brokenLog{unread: map[string]UnreadField{}}
 	l.add("request_id,ts,model,note,input_tokens\n")
 	swapped := false
 	for i := range n {
@@ -89,6 +108,11 @@ func brokenCSV(n int, rng *rand.Rand) *brokenLog {
 			l.row(id, row(`a"b`)) // no quoted field
 		case k < 80:
 			l.add("\n")
+		case k < 100 && !swapped:
+			l.unreadable("input_tokens", id)
+			l.row(id, fmt.Sprintf("%s,2026-11-03T00:00:00Z,m,,%s\n", id, id))
+		case k < 110 && !swapped:
+			l.reject(reasonBadTime, id+",yesterday,m,,of no row\n")
 		default:
 			l.row(id, row(strings.Repeat("x", rng.IntN(200))))
 		}
@@ -133,6 +157,9 @@ func TestChunksKeepTheOrderOfTheFile(t *testing.T) {
 			}
 			if d := cmp.Diff(log.rejects, rejects, cmp.AllowUnexported(rejected{})); d != "" {
 				t.Errorf("%s, %d threads: rejects (-want +got):\n%s", name, threads, d)
+			}
+			if d := cmp.Diff(log.unread, sink.tally.unread); d != "" {
+				t.Errorf("%s, %d threads: unreadable values (-want +got):\n%s", name, threads, d)
 			}
 			if sink.tally.rows != int64(len(log.ids)) || sink.tally.rejects != int64(len(log.rejects)) || len(unknown) == 0 {
 				t.Errorf("%s, %d threads: counts %+v, unknown %q", name, threads, sink.tally, unknown)

@@ -38,7 +38,6 @@ func readRecords(path string, records recordReader, sink *rowSink) ([]string, er
 type columnarRows struct {
 	*canonicalRows
 	places []int
-	line   int64
 	text   []byte
 }
 
@@ -77,7 +76,7 @@ func holdsValues(t arrow.DataType, required bool) bool {
 func (c *columnarRows) record(record arrow.Record) {
 	n := int(record.NumRows())
 	for i := range n {
-		c.line++
+		c.begin(c.line + 1)
 		r := c.sink.row()
 		reason := ""
 		for col, place := range c.places {
@@ -98,7 +97,7 @@ func (c *columnarRows) record(record arrow.Record) {
 			c.sink.reject(c.line, reason, text)
 			continue
 		}
-		c.finish(r, c.line, c.rowText(r))
+		c.finish(r, c.rowText(r))
 	}
 }
 

@@ -15,6 +15,7 @@ type mappedRow struct {
 	rec      node
 	line     int64
 	text     []byte
+	unread   []UnreadField
 	link     link
 	records  []recordKey // of the attempts that were joined, nil when there is one
 }
@@ -194,6 +195,7 @@ func joined(before, row *mappedRow) mappedRow {
 		r.Retries = experiment.Some(max(r.Attempts.Value-1, 0))
 	}
 	r.Quality |= before.Quality
+	r.unread = slices.Concat(before.unread, row.unread)
 	r.records = append(slices.Clone(before.parts()), row.parts()...)
 	r.attempts = slices.Clone(before.attempts)
 	for _, a := range row.attempts {

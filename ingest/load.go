@@ -85,12 +85,13 @@ type FileReport struct {
 	Bytes      int64  // decompressed
 	Rows       int64  // requests read from it by this load
 	Rejects    int64
-	Skipped    int64    // records that are no requests
-	Duplicates int64    // rows that were dropped because another row has the same key
-	Conflicts  int64    // of Duplicates: rows that differed from the one that stayed
-	Late       int64    // rows of days before the newest one that was loaded already
-	Reasons    []Count  // of the rejects, most first
-	Examples   []Reject // the first of each reason, in the order of Reasons
+	Skipped    int64         // records that are no requests
+	Duplicates int64         // rows that were dropped because another row has the same key
+	Conflicts  int64         // of Duplicates: rows that differed from the one that stayed
+	Late       int64         // rows of days before the newest one that was loaded already
+	Reasons    []Count       // of the rejects, most first
+	Examples   []Reject      // the first of each reason, in the order of Reasons
+	Unread     []UnreadField // most values first
 	Models     []Count
 	Unknown    []string // columns that the reader does not know
 	Missing    []string // canonical columns without any value
@@ -284,7 +285,7 @@ func (run *fileLoads) refuse(report FileReport, err error) (FileReport, error) {
 		return FileReport{Path: report.Path, Format: report.Format, Status: FileFailed, Reason: err.Error()}, err
 	}
 	report.Status, report.Reason = FileRefused, input.reason
-	report.Rows, report.Rejects, report.Reasons, report.Examples = 0, 0, nil, nil
+	report.Rows, report.Rejects, report.Reasons, report.Examples, report.Unread = 0, 0, nil, nil, nil
 	if report.CutShort {
 		return report, nil
 	}
@@ -537,7 +538,7 @@ func priceWarnings(t *fileTally) []string {
 // fill writes what was read into a file's report.
 func (run *fileLoads) fill(report *FileReport, t *fileTally, src *source, unknown, missing []string) {
 	report.Rows, report.Rejects, report.Skipped = t.rows, t.rejects, t.skipped
-	report.Reasons, report.Examples, report.Models = counts(t.reasons), t.examples(), counts(t.models)
+	report.Reasons, report.Examples, report.Unread, report.Models = counts(t.reasons), t.examples(), t.unreadFields(), counts(t.models)
 	report.From, report.To = t.span()
 	report.Unknown, report.Missing = unknown, missing
 	report.Hash, report.Bytes = src.sum(), src.bytes

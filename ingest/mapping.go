@@ -354,6 +354,7 @@ func (c *mappedRows) readDocument(lines *lineReader, first []byte) error {
 func (c *mappedRows) record(line int64, text []byte, rec node) {
 	c.noteUnknown(rec)
 	c.sink.tally.records++
+	c.begin(line)
 	row := mappedRow{Request: request{Source: c.mapping.name}}
 	r := &row.Request
 	reason := ""
@@ -388,7 +389,7 @@ func (c *mappedRows) record(line int64, text []byte, rec node) {
 	if isNone(r.SourceRowID) {
 		r.SourceRowID = r.RequestID
 	}
-	row.rec, row.line = rec, line
+	row.rec, row.line, row.unread = rec, line, c.unread
 	row.text = text
 	if err := c.folding.add(&row); err != nil && c.sink.err == nil {
 		c.sink.err = err
@@ -448,7 +449,7 @@ func first(rec node, paths []alternative) node {
 func (c *mappedRows) setUnit(r *request, place int, u unit, v node) (reason string) {
 	col := &c.columns[place]
 	if v.kind == jsonNested {
-		r.Quality |= experiment.QualityBadValue
+		c.unreadable(r, col.name, v.appendJSON(nil))
 		return ""
 	}
 	var value int64
@@ -486,7 +487,9 @@ func (c *mappedRows) setUnit(r *request, place int, u unit, v node) (reason stri
 		}
 		return c.set(r, place, v.text)
 	}
-	setParsed(r, col, value, state)
+	if !setParsed(r, col, value, state) {
+		c.unreadable(r, col.name, v.text)
+	}
 	return ""
 }
 
@@ -513,7 +516,11 @@ func (c *mappedRows) emit(row *mappedRow) {
 	r := c.sink.row()
 	*r = row.Request
 	c.sink.tries = append(c.sink.tries[:0], row.attempts...)
-	if !c.sink.keep(row.line, row.text) || len(row.records) == 0 {
+	if !c.sink.keep(row.line, row.text) {
+		return
+	}
+	c.sink.tally.addUnread(row.unread...)
+	if len(row.records) == 0 {
 		return
 	}
 	joined := make([]joinedRecord, len(row.records))

@@ -141,6 +141,12 @@ func (p *parquetLoad) describe(path string) (unknown []string, err error) {
 // fillers are the words for "no value" in SQL.
 const fillers = "('', '-', 'nan', 'n/a', 'null', 'none', 'infinity', '-infinity')"
 
+// Words that the columns status and cost_source may have, in SQL.
+const (
+	statuses    = "'ok', 'error', 'error_midstream', 'cancelled', 'ok_gateway_cache'"
+	costSources = "'billed', 'upstream', 'breakdown', 'book'"
+)
+
 // value is the SQL of a column's parsed value and of the condition that it could not be read.
 func (p *parquetLoad) value(c column[request]) (value, bad string) {
 	in, ok := p.columns[c.name]
@@ -213,7 +219,43 @@ func (p *parquetLoad) run(path string) (fileTally, []string, error) {
 		return t, nil, err
 	}
 	missing, err := p.count(&t)
+	if err == nil && t.quality&experiment.QualityBadValue != 0 {
+		err = p.countUnread(&t)
+	}
 	return t, missing, err
+}
+
+// countUnread counts the values of kept rows that could not be read, by column. It reads the file once more.
+func (p *parquetLoad) countUnread(t *fileTally) error {
+	words := map[string]string{"status": statuses, "cost_source": costSources}
+	var found []string
+	for _, c := range requestColumns() {
+		value, bad := p.value(c)
+		if list, ok := words[c.name]; ok {
+			bad = value + " NOT IN (" + list + ")"
+		}
+		in, there := p.columns[c.name]
+		if !there || bad == "false" {
+			continue
+		}
+		found = append(found, fmt.Sprintf("CASE WHEN %s THEN {'name': %s, 'text': left(CAST(%s AS VARCHAR), 200)} END", bad, quote(c.name), in.ident()))
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	rows, err := p.loader.conn.QueryContext(p.loader.ctx, "SELECT bad.name, count(*), min(line), arg_min(bad.text, line) FROM (SELECT file_row_number + 1 AS line, unnest(["+
+		strings.Join(found, ", ")+"]) AS bad FROM "+p.from+" WHERE "+p.reason()+" IS NULL) WHERE bad IS NOT NULL GROUP BY 1")
+	if err != nil {
+		return err
+	}
+	_, err = collect(rows, func(scan func(...any) error) (struct{}, error) {
+		var u UnreadField
+		err := scan(&u.Column, &u.N, &u.Line, &u.Text)
+		u.Text = clip([]byte(u.Text))
+		t.addUnread(u)
+		return struct{}{}, err
+	})
+	return err
 }
 
 // reason is the SQL of why a row is rejected, NULL when it is not.
@@ -293,7 +335,6 @@ func (p *parquetLoad) rows() string {
 	known := func(name, list string) string {
 		return "CASE WHEN " + name + " IN (" + list + ") THEN " + name + " END"
 	}
-	const statuses, costSources = "'ok', 'error', 'error_midstream', 'cancelled', 'ok_gateway_cache'", "'billed', 'upstream', 'breakdown', 'book'"
 	bit := func(condition string, b int64) string {
 		return fmt.Sprintf("CASE WHEN %s THEN %d ELSE 0 END", condition, b)
 	}

@@ -80,7 +80,8 @@ type fileTally struct {
 	rows, rejects, skipped int64
 	records                int64 // of a gateway's format, attempts counted one by one
 	reasons                map[string]int64
-	first                  map[string]Reject // of each reason, by line
+	first                  map[string]Reject      // of each reason, by line
+	unread                 map[string]UnreadField // by column
 	models                 map[string]int64
 	from, to               experiment.Instant
 	quality                int64 // all bits of all rows
@@ -96,6 +97,9 @@ func (t *fileTally) add(o *fileTally) {
 	}
 	for _, r := range o.first {
 		t.noteFirst(r)
+	}
+	for _, u := range o.unread {
+		t.addUnread(u)
 	}
 	for model, n := range o.models {
 		t.models[model] += n
@@ -146,7 +150,7 @@ func (r Reject) String() string {
 }
 
 func newFileTally() fileTally {
-	return fileTally{reasons: map[string]int64{}, first: map[string]Reject{}, models: map[string]int64{}}
+	return fileTally{reasons: map[string]int64{}, first: map[string]Reject{}, unread: map[string]UnreadField{}, models: map[string]int64{}}
 }
 
 func newRowSink(file string, c clock, write func(*experiment.Batch) error, reject func(rejected) error) *rowSink {

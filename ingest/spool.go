@@ -38,6 +38,7 @@ type spooledRow struct {
 	Attempts []experiment.Attempt
 	Line     int64
 	Text     []byte
+	Unread   []UnreadField
 	Key      string
 	Open     bool
 	Gap      experiment.Micros
@@ -73,7 +74,7 @@ func (s *spool) layDown() error {
 	encoder := gob.NewEncoder(out)
 	for i := range s.buffer {
 		r := &s.buffer[i]
-		if err := encoder.Encode(spooledRow{r.Request, r.attempts, r.line, r.text, r.link.key, r.link.open, r.link.gap, r.link.sums}); err != nil {
+		if err := encoder.Encode(spooledRow{r.Request, r.attempts, r.line, r.text, r.unread, r.link.key, r.link.open, r.link.gap, r.link.sums}); err != nil {
 			return fmt.Errorf("sort by time: %w", err)
 		}
 	}
@@ -153,7 +154,7 @@ func (p *part) next() (bool, error) {
 	} else if err != nil {
 		return false, fmt.Errorf("sort by time: %w", err)
 	}
-	p.row = mappedRow{Request: r.Request, attempts: r.Attempts, line: r.Line, text: r.Text, link: link{r.Key, r.Open, r.Gap, r.Sums}}
+	p.row = mappedRow{Request: r.Request, attempts: r.Attempts, line: r.Line, text: r.Text, unread: r.Unread, link: link{r.Key, r.Open, r.Gap, r.Sums}}
 	return true, nil
 }
 

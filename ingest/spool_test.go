@@ -25,6 +25,9 @@ func TestSpoolSorts(t *testing.T) {
 		for i := range rapid.IntRange(0, 60).Draw(t, "rows") {
 			row := mappedRow{line: int64(i), text: []byte(fmt.Sprint("line ", i)), link: link{key: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key"), open: rapid.Bool().Draw(t, "open"), gap: 7}}
 			row.TS, row.Total, row.Model = experiment.Instant(rapid.Int64Range(1, 20).Draw(t, "ts")), some.Draw(t, "total"), "m"
+			for range rapid.IntRange(0, 2).Draw(t, "unread") {
+				row.unread = append(row.unread, UnreadField{"n_429", 1, row.line, "é"})
+			}
 			for n := range rapid.IntRange(0, 2).Draw(t, "attempts") {
 				row.attempts = append(row.attempts, attempt{N: int32(n), Latency: some.Draw(t, "latency"), ErrorType: "é"})
 			}

@@ -216,8 +216,20 @@ func loadDetails(report ingest.LoadReport) string {
 		if f.Rejects > 0 {
 			detail("rejects", countsText(f.Reasons))
 		}
+		if len(f.Unread) > 0 {
+			detail("unreadable", unreadText(f.Unread))
+		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// unreadText counts values that cannot be read, by column.
+func unreadText(fields []ingest.UnreadField) string {
+	var counts []ingest.Count
+	for _, u := range fields {
+		counts = append(counts, ingest.Count{Name: u.Column, N: u.N})
+	}
+	return countsText(counts)
 }
 
 func countsText(counts []ingest.Count) string {

@@ -122,6 +122,9 @@ func (j *job) loadFiles(ctx context.Context, store *ingest.Store, patterns []str
 		for i, r := range f.Reasons {
 			j.log.Warn("rejected lines", "file", f.Path, "reason", r.Name, "lines", r.N, "first", f.Examples[i].Line)
 		}
+		for _, u := range f.Unread {
+			j.log.Warn("unreadable values became NULL", "file", f.Path, "column", u.Column, "values", u.N, "first", u.Line, "text", u.Text)
+		}
 		if f.Status == ingest.FileUnchanged && f.Reason != "" {
 			j.log.Info(f.Reason+" before", "file", f.Path)
 		}
