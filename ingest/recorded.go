@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strconv"
 	"time"
 
 	"switchback/experiment"
@@ -19,8 +18,7 @@ type Recorded struct {
 	NoTokens    int64               // without the number of input or output tokens, as failed requests are
 	Unreadable  int64               // without it, and with a field that could not be read
 	First, Last time.Time           // of all rows; zero when there are none
-	Lacking     string              // id and file of the first request of NoTokens or Unreadable, "" when there is none …
-	Lacks       string              // … and which number it lacks: "input_tokens unknown", "input_tokens unreadable or not stated", "output_tokens 0"
+	Lacking     string              // the first request of NoTokens or Unreadable and the number that it lacks: "a in log.csv has input_tokens unknown", "… output_tokens 0"
 }
 
 // Recorded returns the requests of the store that came from start on and before end. Times are counted from start.
@@ -33,32 +31,20 @@ func (s *Store) Recorded(ctx context.Context, start, end time.Time) (Recorded, e
 		return Recorded{}, fmt.Errorf("requests to replay: %w", err)
 	}
 	if r.NoTokens+r.Unreadable > 0 {
-		if r.Lacking, r.Lacks, err = s.firstLacking(ctx, start, end); err != nil {
+		if r.Lacking, err = s.firstLacking(ctx, start, end); err != nil {
 			return Recorded{}, fmt.Errorf("requests to replay: %w", err)
 		}
 	}
 	return r, nil
 }
 
-// firstLacking returns the first request that is counted as NoTokens or Unreadable, and what it lacks.
-func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (which, lacks string, err error) {
-	var input, output sql.NullInt64
-	var quality int64
-	err = s.db.QueryRowContext(ctx, `SELECT request_id || coalesce(' in ' || file, ''), input_tokens, output_tokens, coalesce(quality, 0)
+// firstLacking returns the first request that is counted as NoTokens or Unreadable, with its file and the number that it lacks.
+func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (which string, err error) {
+	err = s.db.QueryRowContext(ctx, `SELECT request_id || coalesce(' in ' || file, '') || ' has ' ||
+			CASE WHEN input_tokens >= 1 THEN 'output_tokens ' || coalesce(CAST(output_tokens AS VARCHAR), 'unknown') ELSE 'input_tokens ' || coalesce(CAST(input_tokens AS VARCHAR), 'unknown') END
 		FROM requests LEFT JOIN loads USING (load_id) WHERE ts >= ? AND ts < ? AND status IS DISTINCT FROM ? AND NOT coalesce(input_tokens >= 1 AND output_tokens >= 1, false)
-		ORDER BY ts, request_id, source LIMIT 1`, start.UTC(), end.UTC(), experiment.StatusGatewayCache).Scan(&which, &input, &output, &quality)
-	if input.Int64 >= 1 {
-		input, lacks = output, "output_tokens "
-	} else {
-		lacks = "input_tokens "
-	}
-	switch {
-	case !input.Valid && quality&experiment.QualityBadValue != 0:
-		return which, lacks + "unreadable or not stated", err
-	case !input.Valid:
-		return which, lacks + "unknown", err
-	}
-	return which, lacks + strconv.FormatInt(input.Int64, 10), err
+		ORDER BY ts, request_id, source LIMIT 1`, start.UTC(), end.UTC(), experiment.StatusGatewayCache).Scan(&which)
+	return which, err
 }
 
 func (s *Store) countRecorded(ctx context.Context, start, end time.Time) (Recorded, error) {

@@ -45,7 +45,7 @@ bad,2026-11-02T00:00:05Z,a/b,,,many,10,ok,
 			{AtUS: 1e6, Model: "a/b", Session: "s", Client: "me", InputTokens: 100, OutputTokens: 10},
 			{AtUS: 2.5e6, Model: "a/b", Session: "s", Client: "me", InputTokens: 200, OutputTokens: 20, Tools: true},
 		},
-		Outside: 2, FromCache: 1, NoTokens: 1, Unreadable: 1, Lacking: "failed in " + log, Lacks: "output_tokens unknown",
+		Outside: 2, FromCache: 1, NoTokens: 1, Unreadable: 1, Lacking: "failed in " + log + " has output_tokens unknown",
 		First: start.Add(-time.Second), Last: start.Add(24 * time.Hour),
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -246,14 +246,6 @@ func (c *config) lacks(h reports.Health, f facts) []stats.Warning {
 	return lacks
 }
 
-// unread says that more of the lines cannot be read than the limit, which was checked, allows; "" when not.
-func unread(rejects, lines int64, what, limit string) string {
-	if l, err := ingest.ParseRejectLimit(limit); err != nil || !l.Exceeded(rejects, lines) {
-		return ""
-	}
-	return fmt.Sprintf("%s of %s %s cannot be read, more than --max-rejects %s allows", thousands(rejects), thousands(lines), what, limit)
-}
-
 // dataWarnings are the caveats of the data, those of lacks first.
 func dataWarnings(doc reports.Document, e estimates, lacks []stats.Warning) []stats.Warning {
 	warnings := lacks

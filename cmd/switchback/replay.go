@@ -29,8 +29,7 @@ type replay struct {
 	store  *ingest.Store // holds the rows of the log; nil without one
 	path   string        // of the store
 	inputs []reports.Input
-	broken int64 // lines of the log that could not be read …
-	lines  int64 // … of so many
+	load   ingest.LoadReport
 }
 
 // played is what a replay asks, nothing when the demand is the scenario's own.
@@ -53,20 +52,19 @@ func (j *job) openReplay(ctx context.Context) (replay, error) {
 	r.store = store
 	o := ingest.DefaultLoadOptions()
 	o.Now, o.MaxRejects = j.p.now(), j.config.Workload.MaxRejects
-	report, err := j.loadFiles(ctx, store, []string{j.config.file.resolve(j.config.Workload.Trace)}, o, j.config.file.placeOf("workload.trace"))
-	if err == nil && report.CutShort {
+	r.load, err = j.loadFiles(ctx, store, []string{j.config.file.resolve(j.config.Workload.Trace)}, o, j.config.file.placeOf("workload.trace"))
+	if err == nil && r.load.CutShort {
 		err = usageError("replay it when it is whole", "%s: a file of %s is cut short", j.config.file.placeOf("workload.trace"), j.config.Workload.Trace)
 	}
-	if err == nil && report.Rows == 0 {
-		err = unreadError(report, j.config.file.placeOf("workload.trace"))
+	if err == nil && r.load.Rows == 0 {
+		err = unreadError(r.load, j.config.file.placeOf("workload.trace"))
 	}
 	if err != nil {
 		return r, errors.Join(err, r.close())
 	}
-	for _, f := range report.Files {
+	for _, f := range r.load.Files {
 		r.inputs = append(r.inputs, reports.Input{Path: f.Path, Format: f.Format, SHA256: f.Hash, Bytes: f.Bytes, Rows: f.Rows, Rejects: f.Rejects})
 	}
-	r.broken, r.lines = report.Rejects, report.Lines()
 	return r, nil
 }
 
@@ -107,7 +105,7 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 		what string
 	}{
 		{found.Outside, "outside " + window}, {found.NoTokens, "without token counts, as failed requests are"}, {found.Unreadable, "whose token counts cannot be read"},
-		{found.FromCache, "answered from the gateway's cache"}, {r.broken, "on lines that cannot be read"},
+		{found.FromCache, "answered from the gateway's cache"}, {r.load.Rejects, "on lines that cannot be read"},
 	} {
 		if l.n > 0 {
 			left = append(left, thousands(l.n)+" "+l.what)
@@ -117,7 +115,11 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 		span := fmt.Sprintf("it has rows from %s to %s; not usable: %s", found.First.Format(time.RFC3339), found.Last.Format(time.RFC3339), strings.Join(left, ", "))
 		hint := "design.start and design.days say which days of the log are played"
 		if found.NoTokens+found.Unreadable > found.Outside {
-			span += fmt.Sprintf("; request %s has %s", found.Lacking, found.Lacks)
+			lacking := "request " + found.Lacking
+			if value := unreadTokens(r.load); found.Unreadable > 0 && value != "" {
+				lacking = value
+			}
+			span += "; " + lacking
 			hint = "a replay needs input_tokens and output_tokens of at least 1; docs/log-format.md says which columns they are read from"
 		}
 		return played{}, usageError(hint, "%s: no usable row in %s: %s", c.file.placeOf("workload.trace"), c.Workload.Trace, span)
@@ -130,7 +132,7 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 	if len(left) > 0 {
 		note += " Left out: " + strings.Join(left, ", ") + "."
 	}
-	return played{found.Requests, []string{note}, unread(r.broken+found.Unreadable, r.lines, "lines of the replayed log", c.Workload.MaxRejects)}, nil
+	return played{found.Requests, []string{note}, unreadReplay(r.load, found.Unreadable, c.Workload.MaxRejects)}, nil
 }
 
 // standIns reads the models that stand in for others, by the name in the log.

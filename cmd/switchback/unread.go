@@ -78,6 +78,50 @@ func mostRejected(report ingest.LoadReport) rejection {
 	return found
 }
 
+// unread says that more of the lines cannot be read than the limit, which was checked, allows; "" when not.
+func unread(rejects, lines int64, what, limit string) string {
+	if l, err := ingest.ParseRejectLimit(limit); err != nil || !l.Exceeded(rejects, lines) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s %s cannot be read, more than --max-rejects %s allows", thousands(rejects), thousands(lines), what, limit)
+}
+
+// unreadReplay is unread for a log that is replayed, of which so many requests lack tokens that cannot be read. It names
+// what is unreadable.
+func unreadReplay(report ingest.LoadReport, requests int64, limit string) string {
+	text := unread(report.Rejects+requests, report.Lines(), "lines of the replayed log", limit)
+	if text == "" {
+		return ""
+	}
+	var what []string
+	if most := mostRejected(report); most.reason != "" {
+		what = append(what, most.reason)
+	}
+	if first := unreadTokens(report); requests > 0 && first != "" {
+		what = append(what, first)
+	}
+	if len(what) > 0 {
+		text += ": " + strings.Join(what, "; ")
+	}
+	return text
+}
+
+// unreadTokens returns the first number of tokens that could not be read, with its place, "" when all could.
+func unreadTokens(report ingest.LoadReport) string {
+	for _, f := range report.Files {
+		var first ingest.UnreadField
+		for _, u := range f.Unread {
+			if (u.Column == "input_tokens" || u.Column == "output_tokens") && (first.N == 0 || u.Line < first.Line) {
+				first = u
+			}
+		}
+		if first.N > 0 {
+			return fmt.Sprintf("%s:%d: %s", f.Path, first.Line, first)
+		}
+	}
+	return ""
+}
+
 // cutShort lists the compressed files that end too early.
 func cutShort(report ingest.LoadReport) []string {
 	var files []string
