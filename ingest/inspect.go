@@ -20,8 +20,11 @@ type FileHead struct {
 	Whole      bool  // the file is no longer than what was read
 	Rows       int64 // requests in what was read
 	Rejects    int64
-	Reasons    []Count  // of the rejects, most first
-	Examples   []Reject // the first of each reason, in the order of Reasons
+	Skipped    int64         // records that are no requests
+	Reasons    []Count       // of the rejects, most first
+	Examples   []Reject      // the first of each reason, in the order of Reasons
+	Unread     []UnreadField // most values first
+	Unreadable int64         // of Rows: a replay cannot play them, as Recorded.Unreadable counts them at any time
 	From, To   time.Time
 	Unknown    string // columns that the reader does not know, with those that may be meant; "" for none
 }
@@ -30,8 +33,7 @@ type FileHead struct {
 const headLength = 1 << 20
 
 // Inspect reads the beginning of every file that the patterns name, about a megabyte, and loads nothing. Faults are all
-// that is wrong, each wrapping ErrInput: patterns without a file, files of no format, files without a readable request.
-// The error is one of ctx.
+// that is wrong, each wrapping ErrInput: patterns without a file, files of no format, damaged ones. The error is one of ctx.
 func Inspect(ctx context.Context, patterns []string, o LoadOptions) (heads []FileHead, faults []error, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, []error{fmt.Errorf("load: %w: %w", ErrInput, err)}, nil
@@ -86,13 +88,8 @@ func inspectFile(ctx context.Context, path string, o LoadOptions) (FileHead, err
 	if f.parquet {
 		return head, inspectParquet(ctx, path, o, &head)
 	}
-	if head.Whole, err = readHead(f, in, o, &head); err != nil {
-		return head, err
-	}
-	if head.Rows == 0 && head.Rejects > 0 {
-		return head, unreadFault(path, head.Examples)
-	}
-	return head, nil
+	head.Whole, err = readHead(f, in, o, &head)
+	return head, err
 }
 
 // readHead reads the records that lie whole in the first bytes of a file. What the cut does to the last one is no fault.
@@ -105,8 +102,15 @@ func readHead(f format, in io.Reader, o LoadOptions, head *FileHead) (whole bool
 	if end := bytes.LastIndexByte(text, '\n'); !whole && end > 0 {
 		text = text[:end+1]
 	}
-	discard := func(*experiment.Batch) error { return nil }
-	sink := newRowSink(head.Path, newClock(o.Now), discard, func(rejected) error { return nil })
+	look := func(b *experiment.Batch) error {
+		for i := range b.Requests {
+			if unreadable(&b.Requests[i]) {
+				head.Unreadable++
+			}
+		}
+		return nil
+	}
+	sink := newRowSink(head.Path, newClock(o.Now), look, func(rejected) error { return nil })
 	sink.costUnit, sink.byTime = o.CostUnit, true
 	unknown, err := f.read(bytes.NewReader(text), 0, sink)
 	t := &sink.tally
@@ -114,9 +118,15 @@ func readHead(f format, in io.Reader, o LoadOptions, head *FileHead) (whole bool
 	if !whole && t.rows > 0 {
 		err = nil
 	}
-	head.Rows, head.Rejects, head.Reasons, head.Examples = t.rows, t.rejects, counts(t.reasons), t.examples()
+	head.fill(t)
 	head.From, head.To = t.span()
 	return whole, err
+}
+
+// fill takes what was counted.
+func (h *FileHead) fill(t *fileTally) {
+	h.Rows, h.Rejects, h.Skipped = t.rows, t.rejects, t.skipped
+	h.Reasons, h.Examples, h.Unread = counts(t.reasons), t.examples(), t.unreadFields()
 }
 
 // inspectParquet reads the columns of a Parquet file, and its number of rows.
@@ -143,24 +153,25 @@ func inspectParquet(ctx context.Context, path string, o LoadOptions, head *FileH
 		}
 	}
 	head.Whole, head.Unknown = true, unknownColumns(head.Format, unknown, missing)
-	if err := loader.conn.QueryRowContext(ctx, "SELECT count(*) FROM "+p.from).Scan(&head.Rows); err != nil {
-		return damaged(path, err)
-	}
 	t := newFileTally()
-	err = p.countRejects(&t, "(SELECT line, reason, text FROM "+p.rejected(fmt.Sprintf("(FROM %s LIMIT %d)", p.from, headRows))+" WHERE reason IS NOT NULL)")
-	if err != nil {
+	if err := loader.conn.QueryRowContext(ctx, "SELECT count(*) FROM "+p.from).Scan(&t.rows); err != nil {
 		return damaged(path, err)
 	}
-	if t.rejects == min(head.Rows, headRows) && t.rejects > 0 {
-		return unreadFault(path, t.examples())
+	// The whole file is only looked at when its beginning asks for it.
+	for _, rows := range []int64{headRows, t.rows} {
+		t.rejects = 0
+		err := p.countRejects(&t, "(SELECT line, reason, text FROM "+p.rejected(fmt.Sprintf("(FROM %s LIMIT %d)", p.from, rows))+" WHERE reason IS NOT NULL)")
+		if err != nil {
+			return damaged(path, err)
+		}
+		if t.rejects == 0 || t.rows <= headRows {
+			break
+		}
 	}
+	t.rows -= t.rejects
+	head.fill(&t)
 	return nil
 }
 
 // headRows is how many rows of a file of columns are tried.
 const headRows = 10_000
-
-// unreadFault tells that what was read of a file has no request, with the first reject of each reason.
-func unreadFault(path string, examples []Reject) error {
-	return inputError{path, "no request can be read: " + examples[0].String(), Accepted(examples[0].Reason)}
-}

@@ -47,6 +47,11 @@ func (s *Store) firstLacking(ctx context.Context, start, end time.Time) (which s
 	return which, err
 }
 
+// unreadable tells whether a request is counted as Recorded.Unreadable, if it is in time.
+func unreadable(r *request) bool {
+	return r.Quality&experiment.QualityBadValue != 0 && r.Status != experiment.StatusGatewayCache && !(r.InputTokens.Known && r.InputTokens.Value >= 1 && r.OutputTokens.Known && r.OutputTokens.Value >= 1)
+}
+
 func (s *Store) countRecorded(ctx context.Context, start, end time.Time) (Recorded, error) {
 	var r Recorded
 	var first, last sql.NullTime

@@ -63,6 +63,13 @@ func TestUnreadFields(t *testing.T) {
 			if d := cmp.Diff(c.want, report.Files[1].Unread); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
+			heads, faults, err := Inspect(t.Context(), []string{path}, loadOptions())
+			if err != nil || len(faults) > 0 {
+				t.Fatalf("inspect: %v, %v", faults, err)
+			}
+			if d := cmp.Diff(c.want, heads[0].Unread); d != "" {
+				t.Errorf("of the beginning, -want +got:\n%s", d)
+			}
 		})
 	}
 }

@@ -25,10 +25,18 @@ type runCheck struct {
 	well   []table.Row
 	faults manyErrors
 	busy   error // another run is at work
+	lacks  error // more of the inputs cannot be read than is allowed: the report will be incomplete
 }
 
 func (k *runCheck) ok(subject, format string, args ...any) {
 	k.well = append(k.well, table.Row{"ok", subject, fmt.Sprintf(format, args...)})
+}
+
+// unread tells the values that become NULL, a row for each column of a file.
+func (k *runCheck) unread(path string, fields []ingest.UnreadField) {
+	for _, u := range fields {
+		k.well = append(k.well, table.Row{"note", fmt.Sprintf("%s:%d", path, u.Line), fmt.Sprintf("%s; %s %s NULL", u, thousands(u.N), plural(int(u.N), "value becomes", "values become"))})
+	}
 }
 
 // fault adds an error, if it is one, as its parts.
@@ -72,16 +80,25 @@ func (p *process) checkRun(ctx context.Context, s *runSettings, fs *pflag.FlagSe
 	if _, err := fmt.Fprintln(p.stdout, rendered(t)); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
-	switch {
-	case len(k.faults) > 0:
-		if k.busy != nil {
-			k.faults = append(k.faults, k.busy)
+	return k.verdict()
+}
+
+// verdict is how the check ends: by faults, else as the run would.
+func (k *runCheck) verdict() error {
+	told, code := k.faults, exitUsage
+	for _, err := range []error{k.busy, k.lacks} {
+		if err == nil {
+			continue
 		}
-		return &ExitError{Code: exitUsage, Err: k.faults}
-	case k.busy != nil:
-		return k.busy
+		if len(told) == 0 {
+			code = codeOf(err)
+		}
+		told = append(told, err)
 	}
-	return nil
+	if len(told) == 0 {
+		return nil
+	}
+	return &ExitError{Code: code, Err: told}
 }
 
 // models checks the models that a simulated experiment names. What is wrong with its plan is told by schedule.
@@ -188,24 +205,52 @@ func (k *runCheck) inputs(ctx context.Context, now time.Time) (need int64, err e
 		return 0, err
 	}
 	need = spareDisk
-	var empty []string
 	for _, h := range heads {
 		k.ok(h.Path, "%s", headText(h))
+		k.unread(h.Path, h.Unread)
 		need += diskFor(h)
-		if h.Rows == 0 {
-			empty = append(empty, h.Path)
-		}
-	}
-	if len(faults) == 0 && len(heads) > 0 && len(empty) == len(heads) {
-		k.fault(withoutRequest(empty))
 	}
 	for _, fault := range faults {
 		k.fault(inputErrors(fault, c.file.placeOf(key)))
+	}
+	if len(faults) == 0 && len(heads) > 0 {
+		k.readable(heads, key)
 	}
 	if c.simulated() {
 		need += int64(c.Workload.Requests) * bytesPerRow
 	}
 	return need, nil
+}
+
+// readable holds what cannot be read of the files against what is allowed, as a run does.
+func (k *runCheck) readable(heads []ingest.FileHead, key string) {
+	var report ingest.LoadReport // what a load would tell of as much
+	var requests int64
+	part := ""
+	for _, h := range heads {
+		report.Files = append(report.Files, ingest.FileReport{
+			Path: h.Path, Rows: h.Rows, Rejects: h.Rejects, Skipped: h.Skipped, Reasons: h.Reasons, Examples: h.Examples, Unread: h.Unread,
+		})
+		report.Rows += h.Rows
+		report.Rejects += h.Rejects
+		requests += h.Unreadable
+		if !h.Whole {
+			part = " as far as the beginnings of the files tell"
+		}
+	}
+	c := &k.config
+	place, text := "", ""
+	if c.simulated() {
+		place, text = c.file.placeOf(key), unreadReplay(report, requests, c.Workload.MaxRejects)
+	} else {
+		text = unread(report.Rejects, report.Lines(), "lines", c.Logs.MaxRejects)
+	}
+	switch {
+	case report.Rows == 0:
+		k.fault(unreadError(report, place))
+	case text != "":
+		k.lacks = &ExitError{Code: exitIncomplete, Err: fmt.Errorf("the report will be incomplete%s: %s", part, text), Hint: "mend the log, or allow more with --max-rejects"}
+	}
 }
 
 // What a run takes of the disk: the built-in experiment's two million rows take 110 MB; a log of text shrinks to about half,

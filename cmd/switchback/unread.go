@@ -9,11 +9,6 @@ import (
 
 const emptyHint = "check that the export of the logs has run"
 
-// withoutRequest tells that none of the files holds a request.
-func withoutRequest(files []string) error {
-	return usageError(emptyHint, "load: no request can be read: without a request: %s", some(files))
-}
-
 // unreadError tells why files hold no request that can be read. Loading them again would end the same way. place is the key that names the
 // files, "" when no single one does.
 func unreadError(report ingest.LoadReport, place string) error {
