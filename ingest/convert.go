@@ -12,13 +12,6 @@ func micros64(v int64) experiment.Opt[experiment.Micros] {
 	return experiment.Some(experiment.Micros(v))
 }
 
-// setCost sets what a request cost and who says so.
-func setCost(r *request, v node, source string) {
-	if nano, ok := v.decimal(9); ok {
-		r.Cost, r.CostSource = experiment.Some(experiment.NanoUSD(nano)), source
-	}
-}
-
 // noCost makes a cost unknown.
 func noCost(r *request) { r.Cost, r.CostSource = experiment.Opt[experiment.NanoUSD]{}, "" }
 
@@ -105,13 +98,18 @@ func choiceArguments(response node) []node {
 }
 
 // sessionIn finds a session id in free metadata.
-func sessionIn(metadata node) string {
+func (c *canonicalRows) sessionIn(r *request, metadata node) string {
+	var odd node
 	for _, key := range []string{"session_id", "session.id", "sessionId", "_session", "conversation_id"} {
-		if s := metadata.get(key).str(); s != "" {
+		v := metadata.get(key)
+		if s := v.str(); s != "" {
 			return s
 		}
+		if v.kind == jsonNested {
+			odd = v
+		}
 	}
-	return ""
+	return c.label(r, "session_id", odd)
 }
 
 // taggedArm finds "arm:NAME" in a list of tags.

@@ -31,12 +31,10 @@ func bifrost() mapping {
 			{"streamed", "stream", plainUnit},
 		},
 		compose: composeBifrost,
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
-			if n, ok := rec.get("number_of_retries").whole(); ok && n >= 0 && n < 1000 {
-				setAttempts(r, int(n)+1)
-			}
-			r.N429 = bifrost429s(rec)
-			switch status := rec.get("status").str(); {
+		convert: func(rec node, r *request, in *mappedRows) outcome {
+			in.retries(r, rec.get("number_of_retries"))
+			r.N429 = in.bifrost429s(rec, r)
+			switch status := in.label(r, "status", rec.get("status")); {
 			case status == "cancelled":
 				r.Status = experiment.StatusCancelled
 			case status == "error":
@@ -46,10 +44,10 @@ func bifrost() mapping {
 			default:
 				r.Status = experiment.StatusOK
 			}
-			if cache := rec.get("cache_debug"); cache.get("cache_hit").isTrue() {
+			if in.flag(r, "status", rec.get("cache_debug", "cache_hit")) {
 				gatewayCache(r)
 			}
-			setCost(r, rec.get("cost"), experiment.CostBilled)
+			in.cost(r, rec.get("cost"), experiment.CostBilled)
 			unknownZeroCost(r)
 			return keep()
 		},
@@ -75,8 +73,8 @@ func bifrost() mapping {
 // bifrost429s counts the 429s in a row's attempt_trail. An attempt has a status code, or the kind of its error, which is
 // "unknown" when the provider gave none; the last one has neither. Where one does not say whether it was a 429, the number is
 // unknown.
-func bifrost429s(rec node) experiment.Opt[int32] {
-	trail := rec.get("attempt_trail")
+func (c *mappedRows) bifrost429s(rec node, r *request) experiment.Opt[int32] {
+	trail := c.list(r, "n_429", rec.get("attempt_trail"))
 	if !trail.array {
 		return experiment.Opt[int32]{}
 	}
@@ -93,6 +91,7 @@ func bifrost429s(rec node) experiment.Opt[int32] {
 			n++
 		case coded, reason != "" && reason != "unknown", last && rec.get("status").str() != "error": // it failed otherwise, or served
 		default:
+			c.whole(r, "n_429", a.value.get("status_code"))
 			return experiment.Opt[int32]{}
 		}
 	}
@@ -120,11 +119,11 @@ func envoyAIGateway() mapping {
 			{"output_tokens", "gen_ai.usage.output_tokens", plainUnit},
 			{"reasoning_tokens", "gen_ai.usage.reasoning_tokens", plainUnit},
 		},
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
+		convert: func(rec node, r *request, in *mappedRows) outcome {
 			if parts := strings.Split(r.Provider, "/"); len(parts) > 1 { // namespace/backend/route/…
 				r.Provider = parts[1]
 			}
-			code, _ := rec.get("response_code").whole()
+			code, _ := in.whole(r, "status", rec.get("response_code"))
 			flags := rec.get("response_flags").str()
 			switch {
 			case code == 0 && strings.Contains(flags, "DC"):
@@ -134,7 +133,7 @@ func envoyAIGateway() mapping {
 			default:
 				r.Status = statusOf(r, code)
 			}
-			if headers, ok := rec.get("x-envoy-upstream-service-time").decimal(3); ok && r.Status == experiment.StatusOK && headers < int64(r.Total.Value) {
+			if headers, ok := in.decimal(r, "ttft_ms", rec.get("x-envoy-upstream-service-time"), 3); ok && r.Status == experiment.StatusOK && headers < int64(r.Total.Value) {
 				r.TTFT = micros64(headers)
 				r.Quality |= experiment.QualityLowerBoundTTFT
 			}
@@ -163,26 +162,25 @@ func cloudflare() mapping {
 		},
 		compose: composeCloudflare,
 		unwrap:  inEnvelope("result"),
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
-			code, _ := rec.get("status_code").whole()
+		convert: func(rec node, r *request, in *mappedRows) outcome {
+			code, _ := in.whole(r, "status", rec.get("status_code"))
 			r.Status = statusOf(r, code)
-			if success := rec.get("success"); r.Status == experiment.StatusOK && success.kind == jsonBool && !success.isTrue() {
+			success := rec.get("success")
+			if yes := in.flag(r, "status", success); r.Status == experiment.StatusOK && success.kind == jsonBool && !yes {
 				r.Status = failed(r)
 			}
 			if r.Status == experiment.StatusError {
 				noTokens(r)
 			}
-			if step, ok := rec.get("step").whole(); ok && step >= 0 && step < 1000 {
-				setAttempts(r, int(step)+1) // steps of the fallback list
-			}
-			switch kind := rec.get("response_content_type").str(); {
+			in.retries(r, rec.get("step")) // of the fallback list
+			switch kind := in.label(r, "streamed", rec.get("response_content_type")); {
 			case strings.HasPrefix(kind, "text/event-stream"):
 				r.Streamed = experiment.Some(true)
 			case kind != "":
 				r.Streamed = experiment.Some(false)
 			}
-			setCost(r, rec.get("cost"), experiment.CostBilled)
-			if rec.get("cached").isTrue() {
+			in.cost(r, rec.get("cost"), experiment.CostBilled)
+			if in.flag(r, "status", rec.get("cached")) {
 				gatewayCache(r)
 			}
 			unknownZeroCost(r)
@@ -203,16 +201,16 @@ func cloudflareLogpush() mapping {
 			{"provider", "Provider", plainUnit},
 			{"total_ms", "Metrics/durationMs", plainUnit},
 		},
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
+		convert: func(rec node, r *request, in *mappedRows) outcome {
 			at, ok := logpushTime(rec.get("Timestamp"))
 			if !ok {
 				return reject(reasonBadTime)
 			}
 			r.TS = at
-			code, _ := rec.get("StatusCode").whole()
+			code, _ := in.whole(r, "status", rec.get("StatusCode"))
 			r.Status = statusOf(r, code)
-			setCost(r, rec.get("Metrics", "cost"), experiment.CostBilled)
-			if rec.get("Cached").isTrue() {
+			in.cost(r, rec.get("Metrics", "cost"), experiment.CostBilled)
+			if in.flag(r, "status", rec.get("Cached")) {
 				gatewayCache(r)
 			} else if r.Cost.Value == 0 && r.Status == experiment.StatusOK {
 				noCost(r) // no price was known
@@ -257,26 +255,32 @@ func newAPI() mapping {
 			{"output_tokens", "completion_tokens", plainUnit},
 			{"streamed", "is_stream", plainUnit},
 		},
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
+		convert: func(rec node, r *request, in *mappedRows) outcome {
 			kind, _ := rec.get("type").whole()
 			if kind != newAPIUse && kind != newAPIError {
 				return skip() // top-ups, management, refunds
 			}
-			ended, ok := rec.get("created_at").decimal(6)
-			if !ok {
+			ended, state := rec.get("created_at").parseDecimal(6)
+			switch state {
+			case parsedFiller:
 				return reject(reasonNoTime)
+			case parsedBad:
+				return reject(reasonBadTime)
 			}
 			r.TS = experiment.Instant(ended) - experiment.Instant(r.Total.Value)
 			r.Quality |= experiment.QualityCoarseTime
 			other := rec.get("other").inner()
-			if frt, ok := other.get("frt").decimal(3); ok && frt > 0 && r.Streamed.Value {
+			if frt, ok := in.decimal(r, "caller_ttft_ms", other.get("frt"), 3); ok && frt > 0 && r.Streamed.Value {
 				r.CallerTTFT = micros64(frt)
 			}
-			if tried := other.get("admin_info", "use_channel").elements(); len(tried) > 0 {
-				setAttempts(r, len(tried))
+			if tried := in.list(r, "attempts", other.get("admin_info", "use_channel")); len(tried.elements()) > 0 {
+				setAttempts(r, len(tried.elements()))
 			}
-			if quota, ok := rec.get("quota").whole(); ok && quota >= 0 && quota < decimalLimit/2000 {
+			switch quota, ok := in.whole(r, "cost_usd", rec.get("quota")); {
+			case ok && quota >= 0 && quota < decimalLimit/2000:
 				r.Cost, r.CostSource = experiment.Some(experiment.NanoUSD(quota*2000)), experiment.CostBilled // 500,000 to the dollar
+			case ok:
+				in.unreadableNode(r, "cost_usd", rec.get("quota"))
 			}
 			r.Status = experiment.StatusOK
 			if kind == newAPIError {

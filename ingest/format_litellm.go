@@ -29,16 +29,16 @@ func liteLLMSpendLogs() mapping {
 			{"output_tokens", "completion_tokens", plainUnit},
 			{"reasoning_tokens", "metadata!/usage_object/completion_tokens_details/reasoning_tokens", plainUnit},
 		},
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
+		convert: func(rec node, r *request, in *mappedRows) outcome {
 			metadata := rec.get("metadata").inner()
 			row := liteLLMRow{
-				ends: instantIn(rec.get("endTime")), firstToken: instantIn(rec.get("completionStartTime")),
-				failure: rec.get("status").str() == "failure", cacheHit: rec.get("cache_hit").isTrue(),
+				ends: in.instant(r, "total_ms", rec.get("endTime")), firstToken: in.instant(r, "ttft_ms", rec.get("completionStartTime")),
+				failure: in.label(r, "status", rec.get("status")) == "failure", cacheHit: in.flag(r, "status", rec.get("cache_hit")),
 				errors: metadata.get("error_information"), spend: rec.get("spend"), breakdown: metadata.get("cost_breakdown", "total_cost"),
 				apiBase: rec.get("api_base").str(), modelID: rec.get("model_id").str(),
 			}
-			r.Arm = taggedArm(rec.get("request_tags").inner())
-			row.apply(r)
+			r.Arm = taggedArm(in.list(r, "arm", rec.get("request_tags")))
+			row.apply(r, in)
 			return keep()
 		},
 		fold: func(row *mappedRow) link {
@@ -69,18 +69,18 @@ func liteLLMStandard() mapping {
 			{"reasoning_tokens", "metadata/usage_object/completion_tokens_details/reasoning_tokens", plainUnit},
 			{"streamed", "stream", plainUnit},
 		},
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
-			ends, _ := rec.get("endTime").decimal(6)
-			token, _ := rec.get("completionStartTime").decimal(6)
+		convert: func(rec node, r *request, in *mappedRows) outcome {
+			ends, _ := in.decimal(r, "total_ms", rec.get("endTime"), 6)
+			token, _ := in.decimal(r, "ttft_ms", rec.get("completionStartTime"), 6)
 			row := liteLLMRow{
 				ends: experiment.Instant(ends), firstToken: experiment.Instant(token),
-				failure: rec.get("status").str() == "failure", cacheHit: rec.get("cache_hit").isTrue(),
+				failure: in.label(r, "status", rec.get("status")) == "failure", cacheHit: in.flag(r, "status", rec.get("cache_hit")),
 				errors: rec.get("error_information"), spend: rec.get("response_cost"), breakdown: rec.get("cost_breakdown", "total_cost"),
 				apiBase: rec.get("api_base").str(), modelID: rec.get("model_id").str(),
 			}
-			r.Arm = taggedArm(rec.get("request_tags"))
+			r.Arm = taggedArm(in.list(r, "arm", rec.get("request_tags")))
 			r.ToolCallOK = toolCalls(choiceArguments(rec.get("response").inner()))
-			row.apply(r)
+			row.apply(r, in)
 			return keep()
 		},
 		compose:    composeLiteLLM,
@@ -99,12 +99,7 @@ type liteLLMRow struct {
 	apiBase, modelID string
 }
 
-func instantIn(n node) experiment.Instant {
-	at, _ := parseInstant(n.text)
-	return experiment.Instant(at)
-}
-
-func (l liteLLMRow) apply(r *request) {
+func (l liteLLMRow) apply(r *request, in *mappedRows) {
 	r.Provider = liteLLMProvider(l.apiBase, l.modelID)
 	if l.ends != 0 {
 		r.Total = experiment.Some(experiment.Micros(l.ends - r.TS))
@@ -114,7 +109,7 @@ func (l liteLLMRow) apply(r *request) {
 		r.TTFT = experiment.Some(experiment.Micros(l.firstToken - r.TS))
 		r.CallerTTFT = r.TTFT
 	}
-	code, _ := l.errors.get("error_code").whole()
+	code, _ := l.errors.get("error_code").whole() // some errors have a word there
 	setAttemptsOf(r, []int64{code})
 	r.Failed = micros64(0)
 	switch {
@@ -131,13 +126,22 @@ func (l liteLLMRow) apply(r *request) {
 		r.Failed = r.Total
 		noTokens(r)
 	}
-	setCost(r, l.spend, experiment.CostBilled)
-	if r.Cost.Value == 0 {
-		if nano, ok := l.breakdown.decimal(9); ok && nano > 0 {
-			setCost(r, l.breakdown, experiment.CostBreakdown) // streams are logged with spend 0
-		}
-	}
+	l.cost(r, in)
 	unknownZeroCost(r)
+}
+
+// cost takes the sum of the breakdown for streams, which are logged with spend 0.
+func (l liteLLMRow) cost(r *request, in *mappedRows) {
+	spend, known := l.spend.decimal(9)
+	sum, _ := l.breakdown.decimal(9)
+	if (!known || spend == 0) && sum > 0 {
+		in.cost(r, l.breakdown, experiment.CostBreakdown)
+		return
+	}
+	in.cost(r, l.spend, experiment.CostBilled)
+	if spend == 0 {
+		in.decimal(r, "cost_usd", l.breakdown, 9)
+	}
 }
 
 // liteLLMProvider finds who served: custom_llm_provider names the protocol, often just openai.

@@ -29,20 +29,20 @@ func helicone() mapping {
 			{"output_tokens", "completion_tokens", plainUnit},
 		},
 		compose: composeHelicone,
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
-			if prompt, ok := rec.get("prompt_tokens").whole(); ok && prompt >= 0 {
-				r.InputTokens = experiment.Some(prompt + r.CachedTokens.Value + r.CacheWriteTokens.Value)
-			} else {
+		convert: func(rec node, r *request, in *mappedRows) outcome {
+			if prompt, ok := in.count(r, "input_tokens", rec.get("prompt_tokens")); ok {
+				r.InputTokens = in.unlessUnread(experiment.Some(prompt+r.CachedTokens.Value+r.CacheWriteTokens.Value), inputParts...)
+			} else if !in.isUnread("input_tokens") {
 				noTokens(r)
 			}
-			code, _ := rec.get("response_status").whole()
+			code, _ := in.whole(r, "status", rec.get("response_status"))
 			r.Status = statusOf(r, code)
 			if cache := rec.get("cache_reference_id").str(); cache != "" && strings.Trim(cache, "0-") != "" {
 				gatewayCache(r)
 			}
 			if usd := rec.get("costUSD"); usd.kind != jsonNull {
-				setCost(r, usd, experiment.CostBilled)
-			} else if nano, ok := rec.get("cost").whole(); ok && nano > 0 {
+				in.cost(r, usd, experiment.CostBilled)
+			} else if nano, ok := in.whole(r, "cost_usd", rec.get("cost")); ok && nano > 0 {
 				r.Cost, r.CostSource = experiment.Some(experiment.NanoUSD(nano)), experiment.CostBilled
 			}
 			return keep()
@@ -71,25 +71,25 @@ func langfuse() mapping {
 			{"total_ms", "latency", secondsUnit},
 		},
 		compose: composeLangfuse,
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
+		convert: func(rec node, r *request, in *mappedRows) outcome {
 			if rec.get("type").str() != "GENERATION" {
 				return skip()
 			}
-			langfuseTokens(rec.get("usage_details").inner(), r)
+			in.langfuseTokens(rec.get("usage_details"), r)
 			var arguments []node
-			for _, call := range rec.get("tool_calls").inner().elements() {
+			for _, call := range in.list(r, "tool_call_ok", rec.get("tool_calls")).elements() {
 				arguments = append(arguments, call.value.inner().get("arguments"))
 			}
 			r.ToolCallOK = toolCalls(arguments)
 			switch {
-			case rec.get("level").str() == "ERROR":
+			case in.label(r, "status", rec.get("level")) == "ERROR":
 				r.Status = failed(r)
 			case rec.get("end_time").str() == "":
 				r.Status = experiment.StatusCancelled // it began and nothing ended it
 			default:
 				r.Status = experiment.StatusOK
 			}
-			setCost(r, rec.get("total_cost"), experiment.CostBilled)
+			in.cost(r, rec.get("total_cost"), experiment.CostBilled)
 			unknownZeroCost(r)
 			return keep()
 		},
@@ -98,32 +98,36 @@ func langfuse() mapping {
 
 // langfuseTokens sums the keys of input and of output, unless the total shows that cached tokens are inside
 // "input" already.
-func langfuseTokens(usage node, r *request) {
+func (c *mappedRows) langfuseTokens(usage node, r *request) {
+	usage = c.object(r, usage, "input_tokens", "output_tokens")
 	var input, cached, written, output, reasoning int64
 	var hasInput, hasOutput, hasCached bool
 	plain, _ := usage.get("input").whole()
 	for _, m := range usage.members {
-		v, ok := m.value.whole()
-		if !ok || v < 0 {
+		column := langfuseColumn(m)
+		if column == "" {
 			continue
 		}
-		switch key := strings.ToLower(m.key); {
-		case strings.HasPrefix(key, "input"), strings.HasPrefix(key, "cache_"), key == "prompt_tokens":
-			input, hasInput = input+v, true
-			switch {
-			case strings.Contains(key, "creation"), strings.Contains(key, "write"):
-				written += v
-			case strings.Contains(key, "cache"):
-				cached, hasCached = cached+v, true
-			}
-		case strings.HasPrefix(key, "output"), key == "completion_tokens":
+		v, ok := c.count(r, column, m.value)
+		if !ok {
+			continue
+		}
+		switch column {
+		case "output_tokens", "reasoning_tokens":
 			output, hasOutput = output+v, true
-			if strings.Contains(key, "reasoning") {
-				reasoning += v
-			}
+		default:
+			input, hasInput = input+v, true
+		}
+		switch column {
+		case "cache_write_tokens":
+			written += v
+		case "cached_tokens":
+			cached, hasCached = cached+v, true
+		case "reasoning_tokens":
+			reasoning += v
 		}
 	}
-	if total, ok := usage.get("total").whole(); ok && hasInput {
+	if total, ok := c.count(r, "input_tokens", usage.get("total")); ok && hasInput {
 		if plain+output == total && plain != input {
 			input = plain
 		}
@@ -132,20 +136,44 @@ func langfuseTokens(usage node, r *request) {
 		}
 	}
 	if hasInput {
-		r.InputTokens = experiment.Some(input)
+		r.InputTokens = c.unlessUnread(experiment.Some(input), inputParts...)
 	}
 	if hasCached {
-		r.CachedTokens = experiment.Some(cached)
+		r.CachedTokens = c.unlessUnread(experiment.Some(cached), "cached_tokens")
 	}
 	if written > 0 {
-		r.CacheWriteTokens = experiment.Some(written)
+		r.CacheWriteTokens = c.unlessUnread(experiment.Some(written), "cache_write_tokens")
 	}
 	if hasOutput {
-		r.OutputTokens = experiment.Some(output)
+		r.OutputTokens = c.unlessUnread(experiment.Some(output), "output_tokens", "reasoning_tokens")
 	}
 	if reasoning > 0 {
-		r.ReasoningTokens = experiment.Some(reasoning)
+		r.ReasoningTokens = c.unlessUnread(experiment.Some(reasoning), "reasoning_tokens")
 	}
+}
+
+// langfuseColumn is the column of a kind of tokens, "" for what is none.
+func langfuseColumn(m member) string {
+	key := strings.ToLower(m.key)
+	if m.value.kind == jsonNested && (strings.HasSuffix(key, "_details") || key == "cache_creation") {
+		return "" // parts of another count
+	}
+	switch {
+	case strings.HasPrefix(key, "input"), strings.HasPrefix(key, "cache_"), key == "prompt_tokens":
+		switch {
+		case strings.Contains(key, "creation"), strings.Contains(key, "write"):
+			return "cache_write_tokens"
+		case strings.Contains(key, "cache"):
+			return "cached_tokens"
+		}
+		return "input_tokens"
+	case strings.HasPrefix(key, "output"), key == "completion_tokens":
+		if strings.Contains(key, "reasoning") {
+			return "reasoning_tokens"
+		}
+		return "output_tokens"
+	}
+	return ""
 }
 
 // portkey reads Portkey's log export. Its costs are cents, unless the user says otherwise.
@@ -169,21 +197,19 @@ func portkey() mapping {
 		compose: composePortkey,
 		convert: func(rec node, r *request, in *mappedRows) outcome {
 			metadata := pairsOf(rec.get("metadata").inner())
-			r.SessionID, r.Arm = sessionIn(metadata), metadata.get("arm").str()
-			code, _ := rec.get("response_status_code").whole()
+			r.SessionID, r.Arm = in.sessionIn(r, metadata), in.label(r, "arm", metadata.get("arm"))
+			code, _ := in.whole(r, "status", rec.get("response_status_code"))
 			r.Status = statusOf(r, code)
 			if r.Status == experiment.StatusError {
 				noTokens(r)
 			}
-			if n, ok := rec.get("retry_success_count").whole(); ok && n >= 0 {
-				setAttempts(r, int(n)+1)
-			}
+			in.retries(r, rec.get("retry_success_count"))
 			r.ToolCallOK = toolCalls(choiceArguments(rec.get("response", "body")))
 			scale := 9
 			if in.sink.costUnit != CostUnitUSD {
 				scale = 7 // cents
 			}
-			if nano, ok := rec.get("cost").decimal(scale); ok {
+			if nano, ok := in.decimal(r, "cost_usd", rec.get("cost"), scale); ok {
 				r.Cost, r.CostSource = experiment.Some(experiment.NanoUSD(nano)), experiment.CostBilled
 			}
 			if rec.get("ai_org").str() == "cache" || strings.Contains(rec.get("cache_status").str(), "HIT") {

@@ -52,21 +52,21 @@ func inEnvelope(key string) func(node) []member {
 	}
 }
 
-func convertGeneration(rec node, r *request, _ *mappedRows) outcome {
+func convertGeneration(rec node, r *request, in *mappedRows) outcome {
 	output := r.OutputTokens
 	if rec.get("finish_reason").kind == jsonNull && !rec.get("cancelled").isTrue() && output.Value == 0 && isZero(rec.get("generation_time")) {
 		return reject(reasonPending) // asked for before the record was complete
 	}
 	switch {
-	case rec.get("cancelled").isTrue():
+	case in.flag(r, "status", rec.get("cancelled")):
 		r.Status = experiment.StatusCancelled
-	case rec.get("finish_reason").str() == "error":
+	case in.label(r, "status", rec.get("finish_reason")) == "error":
 		r.Status = failed(r)
 	default:
 		r.Status = experiment.StatusOK
 	}
-	generationCost(rec, r)
-	generationTimes(rec, r)
+	in.generationCost(rec, r)
+	in.generationTimes(rec, r)
 	return keep()
 }
 
@@ -75,41 +75,42 @@ func isZero(n node) bool {
 	return !ok || v == 0
 }
 
-func generationCost(rec node, r *request) {
+func (c *mappedRows) generationCost(rec node, r *request) {
 	if r.BYOK.Value {
-		setCost(r, rec.get("upstream_inference_cost"), experiment.CostUpstream)
+		c.cost(r, rec.get("upstream_inference_cost"), experiment.CostUpstream)
 		return
 	}
-	setCost(r, rec.get("total_cost"), experiment.CostBilled)
+	c.cost(r, rec.get("total_cost"), experiment.CostBilled)
 }
 
 // generationTimes takes attempts and times from provider_responses. `latency` of the record is the caller's TTFT
 // when streamed; generation_time is of the serving attempt only.
-func generationTimes(rec node, r *request) {
-	responses := rec.get("provider_responses").elements()
-	var statuses []int64
-	failedTime, ok := int64(0), true
-	for i, p := range responses {
-		status, _ := p.value.get("status").whole()
-		latency, known := p.value.get("latency").decimal(3)
-		statuses = append(statuses, status)
-		if status != 200 {
-			failedTime += latency
-			ok = ok && known
-		} else if i == len(responses)-1 && known && r.Streamed.Value {
-			r.TTFT = micros64(latency)
-		}
-	}
+func (c *mappedRows) generationTimes(rec node, r *request) {
+	list := c.list(r, "attempts", rec.get("provider_responses"))
+	responses := list.elements()
 	if len(responses) > 0 {
-		setAttemptsOf(r, statuses)
-		if ok {
-			r.Failed = micros64(failedTime)
+		c.attemptsOf(r, list)
+	}
+	failedTime, ok := int64(0), !c.isUnread("n_429") // else which attempts failed is unknown
+	for i, p := range responses {
+		latency := p.value.get("latency")
+		if status, _ := p.value.get("status").whole(); status != 200 {
+			micros, known := c.decimal(r, "failed_ms", latency, 3)
+			failedTime += micros
+			ok = ok && known
+		} else if i == len(responses)-1 && r.Streamed.Value {
+			if micros, known := c.decimal(r, "ttft_ms", latency, 3); known {
+				r.TTFT = micros64(micros)
+			}
 		}
 	}
-	if latency, known := rec.get("latency").decimal(3); known && r.Streamed.Value {
+	if len(responses) > 0 && ok {
+		r.Failed = micros64(failedTime)
+	}
+	if latency, known := c.decimal(r, "caller_ttft_ms", rec.get("latency"), 3); known && r.Streamed.Value {
 		r.CallerTTFT = micros64(latency)
 	}
-	serving, known := rec.get("generation_time").decimal(3)
+	serving, known := c.decimal(r, "total_ms", rec.get("generation_time"), 3)
 	switch {
 	case known && ok:
 		r.Total = micros64(serving + failedTime)
@@ -147,30 +148,30 @@ func openRouterActivity() mapping {
 	}
 }
 
-func convertActivity(rec node, r *request, _ *mappedRows) outcome {
+func convertActivity(rec node, r *request, in *mappedRows) outcome {
 	if variant := rec.get("variant").str(); variant != "" && variant != "standard" {
 		r.Model += ":" + variant
 	}
 	if r.Total.Known {
 		r.Quality |= experiment.QualityTotalApprox // of the serving attempt
 	}
-	if ttft, ok := rec.get("time_to_first_token_ms").decimal(3); ok && r.Streamed.Value {
+	if ttft, ok := in.decimal(r, "caller_ttft_ms", rec.get("time_to_first_token_ms"), 3); ok && r.Streamed.Value {
 		r.CallerTTFT = micros64(ttft)
 	}
 	switch {
-	case rec.get("cancelled").isTrue():
+	case in.flag(r, "status", rec.get("cancelled")):
 		r.Status = experiment.StatusCancelled
 	case rec.get("finish_reason_normalized").str() == "error":
 		r.Status = failed(r)
 	default:
 		r.Status = experiment.StatusOK
 	}
-	own, ok := rec.get("byok_usage_inference").decimal(9)
+	own, ok := in.decimal(r, "is_byok", rec.get("byok_usage_inference"), 9)
 	r.BYOK = experiment.Opt[bool]{Value: own > 0, Known: ok}
-	if own > 0 {
-		setCost(r, rec.get("byok_usage_inference"), experiment.CostUpstream)
+	if own > 0 || in.isUnread("is_byok") { // whether it was paid elsewhere decides which cost counts
+		in.cost(r, rec.get("byok_usage_inference"), experiment.CostUpstream)
 	} else {
-		setCost(r, rec.get("cost_total"), experiment.CostBilled)
+		in.cost(r, rec.get("cost_total"), experiment.CostBilled)
 	}
 	return keep()
 }
@@ -193,16 +194,11 @@ func openRouterResponse() mapping {
 	}
 }
 
-func convertResponse(rec node, r *request, _ *mappedRows) outcome {
+func convertResponse(rec node, r *request, in *mappedRows) outcome {
 	r.Quality |= experiment.QualityCoarseTime
-	usageTokens(rec.get("usage"), r)
-	if attempts := rec.get("openrouter_metadata", "attempts"); attempts.array {
-		var statuses []int64
-		for _, a := range attempts.elements() {
-			status, _ := a.value.get("status").whole()
-			statuses = append(statuses, status)
-		}
-		setAttemptsOf(r, statuses)
+	in.usageTokens(rec.get("usage"), r)
+	if attempts := in.list(r, "attempts", rec.get("openrouter_metadata", "attempts")); attempts.array {
+		in.attemptsOf(r, attempts)
 	}
 	choices := rec.get("choices").elements()
 	reason := node{}
@@ -210,7 +206,7 @@ func convertResponse(rec node, r *request, _ *mappedRows) outcome {
 		reason = choices[0].value.get("finish_reason")
 	}
 	switch {
-	case rec.get("error").kind == jsonNested && len(choices) > 0, reason.str() == "error":
+	case rec.get("error").kind == jsonNested && len(choices) > 0, in.label(r, "status", reason) == "error":
 		r.Status = experiment.StatusErrorMidstream // the body began before the error
 	case rec.get("error").kind == jsonNested:
 		r.Status = experiment.StatusError
@@ -221,9 +217,9 @@ func convertResponse(rec node, r *request, _ *mappedRows) outcome {
 	}
 	r.ToolCallOK = toolCalls(choiceArguments(rec))
 	if r.BYOK.Value {
-		setCost(r, rec.get("usage", "cost_details", "upstream_inference_cost"), experiment.CostUpstream)
+		in.cost(r, rec.get("usage", "cost_details", "upstream_inference_cost"), experiment.CostUpstream)
 	} else {
-		setCost(r, rec.get("usage", "cost"), experiment.CostBilled)
+		in.cost(r, rec.get("usage", "cost"), experiment.CostBilled)
 	}
 	return keep()
 }
@@ -247,11 +243,11 @@ func openRouterWarehouse() mapping {
 			{"input_tokens", "PROMPT_TOKENS", plainUnit},
 			{"output_tokens", "COMPLETION_TOKENS", plainUnit},
 		},
-		convert: func(rec node, r *request, _ *mappedRows) outcome {
+		convert: func(rec node, r *request, in *mappedRows) outcome {
 			if kind := rec.get("SPAN_TYPE").str(); kind != "" && kind != "GENERATION" {
 				return skip()
 			}
-			setCost(r, rec.get("TOTAL_COST"), experiment.CostBilled)
+			in.cost(r, rec.get("TOTAL_COST"), experiment.CostBilled)
 			switch {
 			case strings.EqualFold(rec.get("STATUS").str(), "error"), strings.EqualFold(rec.get("LEVEL").str(), "error"):
 				r.Status = failed(r)

@@ -90,7 +90,7 @@ func attributeValue(v node) node {
 	return node{}
 }
 
-func convertSpan(rec node, r *request, _ *mappedRows) outcome {
+func convertSpan(rec node, r *request, in *mappedRows) outcome {
 	attributes := rec.get("attributes")
 	switch attributes.get("gen_ai.operation.name").str() {
 	case "chat", "text_completion", "generate_content":
@@ -104,13 +104,19 @@ func convertSpan(rec node, r *request, _ *mappedRows) outcome {
 	end, ok2 := unixMicros(rec.get("endTimeUnixNano"))
 	if ok1 && ok2 && end != 0 {
 		r.Total = micros64(end - start)
+	} else {
+		in.whole(r, "total_ms", rec.get("endTimeUnixNano")) // 0 is a span that did not end
 	}
 	if r.CachedTokens.Known && r.InputTokens.Known && r.CachedTokens.Value > r.InputTokens.Value {
 		r.InputTokens.Value += r.CachedTokens.Value + r.CacheWriteTokens.Value
+		r.InputTokens = in.unlessUnread(r.InputTokens, inputParts...)
 		r.Quality |= experiment.QualityTokensAdjusted
 	}
-	setCost(r, first(attributes, []alternative{{"gen_ai.usage.cost"}, {"gen_ai.usage.total_cost"}}), experiment.CostBilled)
-	code, _ := rec.get("status", "code").whole()
+	in.cost(r, first(attributes, []alternative{{"gen_ai.usage.cost"}, {"gen_ai.usage.total_cost"}}), experiment.CostBilled)
+	code := int64(0)
+	if v := rec.get("status", "code"); !strings.HasPrefix(v.str(), "STATUS_CODE_") {
+		code, _ = in.whole(r, "status", v)
+	}
 	reason := finishReason(attributes.get("gen_ai.response.finish_reasons"))
 	switch {
 	case attributes.get("error.type").str() == "499":

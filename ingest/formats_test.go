@@ -138,7 +138,7 @@ func TestFormatsAgainstTheRightAnswers(t *testing.T) {
 			s := openTemp(t)
 			report := mustLoad(t, s, filepath.Join(formatSamples, c.file))
 			f := report.Files[0]
-			if f.Format != c.format || f.Rejects != c.rejects || len(f.Unknown) > 0 {
+			if f.Format != c.format || f.Rejects != c.rejects || len(f.Unknown) > 0 || len(f.Unread) > 0 {
 				t.Errorf("report: %+v", f)
 			}
 			got := rowsOf(t, s)

@@ -139,26 +139,67 @@ func (n node) inner() node {
 	return v
 }
 
+// isNothing tells whether a value is absent, null or a word for that.
+func (n node) isNothing() bool { return n.kind != jsonNested && isFiller(n.text) }
+
 // isTrue tells whether a value says yes.
 func (n node) isTrue() bool {
-	v, state := parseBool(n.text)
-	return n.kind != jsonNull && n.kind != jsonNested && state == parsedValue && v == 1
+	v, state := n.parseBool()
+	return state == parsedValue && v == 1
 }
 
 // whole returns a whole number.
 func (n node) whole() (int64, bool) {
-	if n.kind != jsonNumber && n.kind != jsonString {
-		return 0, false
-	}
-	v, state := parseWhole(n.text)
+	v, state := n.parseWhole()
 	return v, state == parsedValue
 }
 
 // decimal returns a number in units of 10^-scale.
 func (n node) decimal(scale int) (int64, bool) {
-	if n.kind != jsonNumber && n.kind != jsonString {
-		return 0, false
-	}
-	v, state := parseDecimal(n.text, scale)
+	v, state := n.parseDecimal(scale)
 	return v, state == parsedValue
+}
+
+// isNumber says what a value is as a number: its text may be one, it is none, or it is nothing at all.
+func (n node) isNumber() parsed {
+	switch n.kind {
+	case jsonNumber, jsonString:
+		return parsedValue
+	case jsonNull:
+		return parsedFiller
+	}
+	return parsedBad
+}
+
+func (n node) parseWhole() (int64, parsed) {
+	if state := n.isNumber(); state != parsedValue {
+		return 0, state
+	}
+	return parseWhole(n.text)
+}
+
+// parseCount reads a count or a number of tokens.
+func (n node) parseCount() (int64, parsed) {
+	v, state := n.parseWhole()
+	if state != parsedValue {
+		return 0, state
+	}
+	return inCount(v)
+}
+
+func (n node) parseDecimal(scale int) (int64, parsed) {
+	if state := n.isNumber(); state != parsedValue {
+		return 0, state
+	}
+	return parseDecimal(n.text, scale)
+}
+
+func (n node) parseBool() (int64, parsed) {
+	switch n.kind {
+	case jsonNull:
+		return 0, parsedFiller
+	case jsonNested:
+		return 0, parsedBad
+	}
+	return parseBool(n.text)
 }

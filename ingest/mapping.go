@@ -382,6 +382,9 @@ func (c *mappedRows) record(line int64, text []byte, rec node) {
 		c.sink.reject(line, reason, text)
 		return
 	}
+	if c.isUnread("status") {
+		r.Status = "" // what follows from the rest would be a guess
+	}
 	c.names(r)
 	if isNone(r.RequestID) {
 		r.RequestID = recordHash(rec, text)

@@ -14,6 +14,7 @@ import (
 // Those of lines that are rejected are not: the whole line is.
 func TestUnreadFields(t *testing.T) {
 	const bifrost = `{"id":"%","parent_request_id":null,"timestamp":"2026-11-03T09:00:0`
+	const helicone = `{"request_model":"m","request_created_at":"2026-11-03T09:00:0`
 	for name, c := range map[string]struct {
 		text string
 		want []UnreadField
@@ -44,6 +45,14 @@ func TestUnreadFields(t *testing.T) {
 				"g3,2026-11-03 09:00:02,0.1,5,1,0,x,z-ai/glm-4.7,DeepInfra,false,true,12,5\n" +
 				"g4,2026-11-03 09:00:03,0.1,9e9,1,0,0,z-ai/glm-4.7,DeepInfra,false,true,12,5\n",
 			[]UnreadField{{"input_tokens", 2, 2, "many"}, {"cached_tokens", 1, 4, "x"}, {"streamed", 1, 2, "perhaps"}},
+		},
+		// Columns that follow from several keys.
+		"helicone.jsonl": {
+			helicone + `1Z","delay_ms":5,"prompt_tokens":"many","completion_tokens":3,"response_status":200,"costUSD":"free"}` + "\n" +
+				helicone + `2Z","delay_ms":5,"prompt_tokens":7,"completion_tokens":3,"response_status":"fine","costUSD":null}` + "\n" +
+				helicone + `3Z","delay_ms":5,"prompt_tokens":[7],"completion_tokens":3,"response_status":-3,"costUSD":"n/a"}` + "\n" +
+				`{"request_id":"h","request_created_at":"noon","delay_ms":5,"prompt_tokens":"of no row","response_status":"odd"}` + "\n",
+			[]UnreadField{{"input_tokens", 2, 1, "many"}, {"cost_usd", 1, 1, "free"}, {"status", 1, 2, "fine"}},
 		},
 		// Two records are attempts of one request.
 		"bifrost.jsonl": {

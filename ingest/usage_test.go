@@ -29,7 +29,11 @@ func TestUsageBodies(t *testing.T) {
 		body := v.get("body")
 		usage := first(body, []alternative{{"usage"}, {"usageMetadata"}, {"meta"}})
 		var r request
-		usageTokens(usage, &r)
+		var in canonicalRows
+		in.usageTokens(usage, &r)
+		if len(in.unread) > 0 {
+			t.Errorf("line %d: %s\nunreadable: %v", lines.line, text, in.unread)
+		}
 		right := false
 		for _, answer := range v.get("answers").elements() {
 			right = right || agrees(answer.value, &r)
