@@ -40,11 +40,11 @@ func (s *Store) Census(ctx context.Context, w Window) (Health, [2]ArmCounts, err
 
 // alike are the rows of a window that are counted in the same places.
 type alike struct {
-	arm, status                           string // status "unknown" for none
-	inBlock, kept                         bool
-	inBurnIn                              sql.NullBool
-	rows, withBits, withoutTotal, noModel int64
-	first, last                           time.Time
+	arm, status                                   string // status "unknown" for none
+	inBlock, kept                                 bool
+	inBurnIn                                      sql.NullBool
+	rows, withBits, withoutTotal, noModel, driven int64
+	first, last                                   time.Time
 }
 
 // countRows counts rows by what decides whether they are kept.
@@ -53,13 +53,14 @@ func (s *Store) countRows(ctx context.Context, w Window, h *Health) error {
 		return err
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT coalesce(r.arm, ''), coalesce(r.status, 'unknown'), r.block_id IS NOT NULL, coalesce(`+w.kept()+`, false), r.in_burn_in,
-		count(*), count(*) FILTER (r.quality <> 0), count(*) FILTER (r.total_ms IS NULL), count(*) FILTER (r.model IS NULL), min(r.ts), max(r.ts)
+		count(*), count(*) FILTER (r.quality <> 0), count(*) FILTER (r.total_ms IS NULL), count(*) FILTER (r.model IS NULL), count(*) FILTER (r.source = `+quote(SourceDrive)+`),
+		min(r.ts), max(r.ts)
 		FROM requests r WHERE `+w.inside()+" GROUP BY 1, 2, 3, 4, 5")
 	if err != nil {
 		return err
 	}
 	groups, err := collect(rows, func(scan func(...any) error) (g alike, err error) {
-		return g, scan(&g.arm, &g.status, &g.inBlock, &g.kept, &g.inBurnIn, &g.rows, &g.withBits, &g.withoutTotal, &g.noModel, &g.first, &g.last)
+		return g, scan(&g.arm, &g.status, &g.inBlock, &g.kept, &g.inBurnIn, &g.rows, &g.withBits, &g.withoutTotal, &g.noModel, &g.driven, &g.first, &g.last)
 	})
 	if err != nil {
 		return err
@@ -80,6 +81,7 @@ func (s *Store) countRows(ctx context.Context, w Window, h *Health) error {
 		}
 		if g.kept {
 			h.Kept += g.rows
+			h.Driven += g.driven
 			statuses[g.status] += g.rows
 		}
 		if !g.inBlock {

@@ -63,6 +63,7 @@ type Health struct {
 	NoBlock   int64 // inside the window, in no block of the schedule
 	BurnIn    int64
 	Kept      int64
+	Driven    int64       // kept rows that a drive made, whichever log they came from
 	Arms      []ArmHealth // control, then treatment, then others by name
 	Statuses  []Count     // of kept rows, by name
 	Quality   []Count     // kept rows with each quality bit, zero counts left out

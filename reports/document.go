@@ -12,6 +12,10 @@ const SchemaVersion = 1
 // WarningUnread is the code of the warning that more of the inputs cannot be read than is allowed.
 const WarningUnread = "bad_values"
 
+// WarningDriven is the code of the warning that rows of the request logs were made by `switchback drive`: no gateway wrote them, and
+// what is found in them is no evidence about real traffic.
+const WarningDriven = "driven_rows"
+
 // Document is everything a report says: the content of results.json. Fractions are fractions (−0.169),
 // instants are UTC, nil is unknown. Slices are shown in the order given.
 type Document struct {

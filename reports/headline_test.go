@@ -3,6 +3,8 @@ package reports
 import (
 	"strings"
 	"testing"
+
+	"switchback/stats"
 )
 
 // The terminal shows the same verdict and the same rows as report.md.
@@ -26,5 +28,22 @@ func TestHeadlineIsTheReportsFirstScreen(t *testing.T) {
 				t.Errorf("report.md misses %q", line)
 			}
 		}
+	}
+}
+
+// A log that a drive wrote is told at once, in the words for a simulated experiment.
+func TestDrivenRowsAreSimulated(t *testing.T) {
+	doc := normalDocument()
+	doc.Simulated, doc.Warnings = true, nil
+	simulated := HeadlineOf(doc)
+	doc.Simulated = false
+	if h := HeadlineOf(doc); len(h.Banners) != 0 || strings.Contains(h.Title, "SIMULATED") {
+		t.Errorf("of a gateway: %q, %q", h.Title, h.Banners)
+	}
+	doc.Warnings = []stats.Warning{{Code: WarningDriven, Text: "12 of\n40 rows were driven"}}
+	h := HeadlineOf(doc)
+	want := strings.Replace(simulated.Banners[0], "SIMULATED.", "SIMULATED. Of the logs, 12 of 40 rows were driven.", 1)
+	if h.Title != simulated.Title || len(h.Banners) != 1 || h.Banners[0] != want {
+		t.Errorf("%q, %q, want %q, %q", h.Title, h.Banners, simulated.Title, want)
 	}
 }

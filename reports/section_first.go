@@ -11,7 +11,7 @@ import (
 // title names experiment and date, and says at once when the report is of a simulation, not whole or not final.
 func title(doc Document) text {
 	t := words(clean(doc.Experiment) + " – " + doc.ReportDate + " (UTC)")
-	if doc.Simulated {
+	if _, driven := warningOf(doc, WarningDriven); driven || doc.Simulated {
 		t = append(t, words(" · SIMULATED")...)
 	}
 	if doc.Incomplete {
@@ -41,8 +41,12 @@ func firstScreen(doc Document) []block {
 func banners(doc Document) []block {
 	var out []block
 	h := doc.Diagnostics.Health
-	if doc.Simulated {
-		out = append(out, notice(append(bold("SIMULATED."), words(" The market is a calibration: some of its constants were set with a published result in view. What is found here is no evidence of what a router would do with real traffic.")...)))
+	if w, driven := warningOf(doc, WarningDriven); driven || doc.Simulated {
+		t := bold("SIMULATED.")
+		if driven {
+			t = append(t, sentence(" Of the logs, {}.", oneLine(w.Text))...)
+		}
+		out = append(out, notice(append(t, words(" The market is a calibration: some of its constants were set with a published result in view. What is found here is no evidence of what a router would do with real traffic.")...)))
 	}
 	if doc.Incomplete {
 		t := append(bold("INCOMPLETE."), words(" Inputs are missing")...)
@@ -56,7 +60,7 @@ func banners(doc Document) []block {
 		if n := total(h.Rejects); n > 0 {
 			why = append(why, words(count(n, "line that could not be read", "lines that could not be read")))
 		}
-		if doc.Simulated && slices.ContainsFunc(doc.Warnings, func(w stats.Warning) bool { return w.Code == WarningUnread }) {
+		if _, unread := warningOf(doc, WarningUnread); unread && doc.Simulated {
 			why = append(why, words("lines of the replayed log that could not be read"))
 		}
 		if len(why) > 0 {
@@ -75,6 +79,15 @@ func banners(doc Document) []block {
 		out = append(out, notice(t))
 	}
 	return out
+}
+
+// warningOf returns the first warning of a code.
+func warningOf(doc Document, code string) (stats.Warning, bool) {
+	i := slices.IndexFunc(doc.Warnings, func(w stats.Warning) bool { return w.Code == code })
+	if i < 0 {
+		return stats.Warning{}, false
+	}
+	return doc.Warnings[i], true
 }
 
 // verdict says in one sentence what was found, on the configured decision metrics and guardrails where there are any.

@@ -37,6 +37,8 @@ func warningWords(code string) string {
 		return "planned blocks have no row at all."
 	case WarningUnread:
 		return "some values could not be read or were impossible and became unknown."
+	case WarningDriven:
+		return "rows of the logs were made by switchback drive, in the simulated market."
 	case "arm_mismatch":
 		return "rows carry an arm label that disagrees with the schedule; the schedule was followed."
 	case "lone_block":

@@ -50,7 +50,7 @@ func (c *config) document(e estimates, f facts) reports.Document {
 	}
 	lacks := c.lacks(doc.Diagnostics.Health, f)
 	doc.Incomplete = len(lacks) > 0
-	doc.Warnings = append(dataWarnings(doc, e, lacks), e.found.Warnings...)
+	doc.Warnings = append(dataWarnings(doc, e, f.health, lacks), e.found.Warnings...)
 	doc.Warnings = append(doc.Warnings, f.validated.CoverageWarnings(doc)...)
 	return doc
 }
@@ -247,8 +247,15 @@ func (c *config) lacks(h reports.Health, f facts) []stats.Warning {
 }
 
 // dataWarnings are the caveats of the data, those of lacks first.
-func dataWarnings(doc reports.Document, e estimates, lacks []stats.Warning) []stats.Warning {
+func dataWarnings(doc reports.Document, e estimates, h ingest.Health, lacks []stats.Warning) []stats.Warning {
 	warnings := lacks
+	if h.Driven > 0 && !doc.Simulated { // read back from a log, they look like those of a gateway
+		rows := "all rows"
+		if h.Driven < h.Kept {
+			rows = fmt.Sprintf("%s of %s rows past the burn-in", thousands(h.Driven), thousands(h.Kept))
+		}
+		warnings = append(warnings, stats.Warning{Code: reports.WarningDriven, Text: rows + " were made by switchback drive, in the simulated market"})
+	}
 	if n := len(e.blocks.BurnInOnly); n > 0 {
 		warnings = append(warnings, stats.Warning{Code: "no_data", Text: fmt.Sprintf("%d %s with rows in the burn-in only: %s", n, plural(n, "block", "blocks"), some(e.blocks.BurnInOnly))})
 	}

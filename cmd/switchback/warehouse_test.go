@@ -97,6 +97,9 @@ func TestReportFromAWarehouse(t *testing.T) {
 		if b := experiment.BlockAt(plan.Blocks, rows[i].TS.Time()); rows[i].Arm != "" && b != nil && i%1000 != 0 {
 			rows[i].Arm = b.Arm
 		}
+		if strings.HasSuffix(rows[i].RequestID, "7") {
+			rows[i].Source = ingest.SourceDrive
+		}
 	}
 	shards.Create(t, "requests", rows)
 	var log bytes.Buffer
@@ -125,6 +128,9 @@ func TestReportFromAWarehouse(t *testing.T) {
 	}
 	if diff := cmp.Diff(results(t, fromFiles), results(t, fromHouse)); diff != "" {
 		t.Errorf("results.json (-files +warehouse):\n%.6000s", diff)
+	}
+	if report, err := os.ReadFile(filepath.Join(fromHouse, "latest", "report.md")); err != nil || !bytes.Contains(report, []byte(" rows past the burn-in were made by switchback drive")) {
+		t.Errorf("rows of a drive are not told: %v", err)
 	}
 	for name, query := range map[string]string{
 		"56": "SELECT count(*) FROM blocks", "0": "SELECT count(*) FROM requests",

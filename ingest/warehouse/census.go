@@ -26,7 +26,7 @@ type Rows struct {
 type blockCounts struct {
 	rows, burnIn, cacheHits, straddling, labelled, mismatches int64
 	kept, pinnedEarlier, pinnedOther, odd, straddlingKept     int64
-	withoutTotal, cancelled, errors, noModel                  int64
+	withoutTotal, cancelled, errors, noModel, driven          int64
 	statuses                                                  map[string]int64 // of kept rows
 	quality                                                   []int64          // of kept rows, by ingest.QualityBits
 	known                                                     []int64          // of kept rows, by countedColumns
@@ -34,11 +34,11 @@ type blockCounts struct {
 
 // alike are the rows of one block that are counted in the same places.
 type alike struct {
-	block, inBurnIn, kept                                             int64
-	status                                                            string // "unknown" for none
-	bits                                                              int64  // of quality, under the schedule
-	rows, labelled, pinnedEarlier, pinnedOther, withoutTotal, noModel int64
-	known                                                             []int64 // by countedColumns
+	block, inBurnIn, kept                                                     int64
+	status                                                                    string // "unknown" for none
+	bits                                                                      int64  // of quality, under the schedule
+	rows, labelled, pinnedEarlier, pinnedOther, withoutTotal, noModel, driven int64
+	known                                                                     []int64 // by countedColumns
 }
 
 func newBlockCounts(columns int) blockCounts {
@@ -68,6 +68,7 @@ func (n *blockCounts) add(g alike) {
 	n.pinnedEarlier += g.pinnedEarlier
 	n.pinnedOther += g.pinnedOther
 	n.noModel += g.noModel
+	n.driven += g.driven
 	n.statuses[g.status] += g.rows
 	switch g.status {
 	case experiment.StatusError, experiment.StatusErrorMidstream:
@@ -138,7 +139,8 @@ func (r *Rows) censusRequest() request {
 		"ifNull(" + c("status") + ", 'unknown')", number(nameBits),
 	}
 	selects := append(slices.Clone(keys), number("count()"), number("count("+c("arm")+")"),
-		count(c("pinned_from_block")+" <> "+c("block_id")), count(r.pinnedInOtherArm()), count(c("total_ms")+" IS NULL"), count(c(columnModel)+" IS NULL"))
+		count(c("pinned_from_block")+" <> "+c("block_id")), count(r.pinnedInOtherArm()), count(c("total_ms")+" IS NULL"), count(c(columnModel)+" IS NULL"),
+		count(c("source")+" = "+quote(ingest.SourceDrive)))
 	for _, name := range r.countedColumns() {
 		selects = append(selects, number("count("+c(name)+")"))
 	}
@@ -172,7 +174,7 @@ func (r *Rows) count(ctx context.Context) error {
 	found, err := ask(ctx, r.survey, r.censusRequest(), func(scan func(...any) error) (alike, error) {
 		g := alike{known: make([]int64, columns)}
 		targets := []any{
-			&g.block, &g.inBurnIn, &g.kept, &g.status, &g.bits, &g.rows, &g.labelled, &g.pinnedEarlier, &g.pinnedOther, &g.withoutTotal, &g.noModel,
+			&g.block, &g.inBurnIn, &g.kept, &g.status, &g.bits, &g.rows, &g.labelled, &g.pinnedEarlier, &g.pinnedOther, &g.withoutTotal, &g.noModel, &g.driven,
 		}
 		for i := range g.known {
 			targets = append(targets, &g.known[i])
@@ -234,6 +236,7 @@ func (r *Rows) Health() ingest.Health {
 			continue
 		}
 		h.Kept += n.kept
+		h.Driven += n.driven
 		for status, rows := range n.statuses {
 			statuses[status] += rows
 		}
