@@ -178,11 +178,16 @@ type levelTable struct {
 }
 
 func (l *levels) of(arm, model string) *levelCell {
-	sum := new(levelCell)
-	for k, c := range l.cells {
+	var blocks []string
+	for k := range l.cells {
 		if k.arm == arm && k.model == model {
-			sum.sum(c)
+			blocks = append(blocks, k.block)
 		}
+	}
+	slices.Sort(blocks)
+	sum := new(levelCell)
+	for _, block := range blocks {
+		sum.sum(l.cells[levelKey{arm, model, block}])
 	}
 	return sum
 }

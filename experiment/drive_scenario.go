@@ -92,8 +92,9 @@ func Scenarios() []Scenario {
 		variant("chat-service", "conversations like those of a chat service (Mooncake): seven of ten have one turn, the others wait minutes between turns, and prompts are long: few pins, and few tokens that caches hold", func(s *Scenario) {
 			s.Workload.UseChats(workload.ChatsMooncake)
 		}),
-		variant("whole-gateway", "all of a gateway's traffic, of which 77 % is for models with several providers and the rest for models with one, where no router has a choice: what they dilute", func(s *Scenario) {
+		variant("whole-gateway", "all of a gateway's traffic, of which 77 % is for models with several providers and the rest for models with one, where no router has a choice, and with its published length of answers by prompt: what is diluted", func(s *Scenario) {
 			s.Workload.LoneModels, s.Workload.LoneShare = 6, 0.23
+			s.Workload.UsePublishedAnswers()
 		}),
 	}
 }
@@ -115,6 +116,6 @@ func ScenarioByName(name string) (Scenario, error) {
 // The rates of the production router are not published.
 func calibratedRouter() router.Config {
 	c := router.DefaultConfig()
-	c.Cost.Throughput, c.Cost.TTFT = 0.2, 0.3
+	c.Cost.Throughput, c.Cost.TTFT = 0.1905, 0.4461
 	return c
 }

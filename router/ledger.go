@@ -50,13 +50,15 @@ func (l *Ledger) Add(p *Price, a *Attempt, secondUSD float64, stops bool) {
 	}
 }
 
-// StopsOnCancel tells whether a provider (base slug) stops billing when a stream is cancelled, for the larger ones of those that the gateway's
-// documentation names (streaming guide, August 2026). Others had better be taken to go on, the dearer case.
+// StopsOnCancel tells whether a provider (base slug) stops billing when a stream is cancelled, for all that the gateway's streaming
+// guide names (August 2026). Others had better be taken to go on, the dearer case.
 func StopsOnCancel(provider string) (stops, stated bool) {
 	switch provider {
-	case "openai", "azure", "anthropic", "fireworks", "novita", "deepinfra", "together", "xai", "friendli", "chutes", "deepseek":
+	case "anthropic", "anyscale", "avian", "azure", "chutes", "cloudflare", "cohere", "deepinfra", "deepseek", "fireworks", "friendli", "hyperbolic", "infermatic",
+		"lepton", "liquid", "mancer", "nineteen", "novita", "octoai", "openai", "recursal", "sfcompute", "together", "xai":
 		return true, true
-	case "amazon-bedrock", "groq", "google-vertex", "google-ai-studio", "mistral", "minimax", "sambanova", "nebius", "alibaba":
+	case "01ai", "ai21", "aion-labs", "alibaba", "amazon-bedrock", "featherless", "google-ai-studio", "google-vertex", "groq", "huggingface", "inference-net", "inflection",
+		"klusterai", "lambda", "lynn", "minimax", "mistral", "modal", "nebius", "perplexity", "reflection", "replicate", "sambanova", "targon":
 		return false, true
 	}
 	return false, false

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"switchback/experiment/random"
 )
 
 // While a regime lasts, both the time to first token and the time per token of its endpoint are its factor times what they were, whatever
@@ -71,6 +75,24 @@ func TestRegimesStretchBothTimes(t *testing.T) {
 	}
 	if slower == 0 || faster == 0 {
 		t.Errorf("%d regimes are slower than usual and %d faster", slower, faster)
+	}
+}
+
+// Outages last as long as the public incidents of providers' status pages: medians of 55 to 77 minutes, 90th percentiles of 320 to 490.
+func TestOutagesLastAsLongAsRecorded(t *testing.T) {
+	p := DefaultParams()
+	laws := tables{normal: random.Normal(), expo: random.Exponential()}
+	for name, s := range map[string]Spells{"endpoint": p.Outage, "provider": p.ProviderOutage} {
+		line := drawTimeline(s, 2_000_000*hour, random.New(1, "test", "outages", name), &laws)
+		var minutes []float64
+		for _, o := range line.spells {
+			minutes = append(minutes, float64(o.end-o.start)/60e6)
+		}
+		slices.Sort(minutes)
+		median, p90 := stat.Quantile(0.5, stat.Empirical, minutes, nil), stat.Quantile(0.9, stat.Empirical, minutes, nil)
+		if len(minutes) < 8000 || median < 55 || median > 77 || p90 < 320 || p90 > 490 {
+			t.Errorf("%s: %d outages with a median of %.0f minutes and a 90th percentile of %.0f", name, len(minutes), median, p90)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ type Params struct {
 	ShortSigma   float64
 	LongMedian   float64 // median of the long answers, before the model's scale
 	LongSigma    float64
-	AnswerGrowth float64 // how far answers grow with the prompt as published: exponent of AnswerAt, 0 = not at all
+	AnswerGrowth float64 // how far an answer grows with its prompt: exponent of AnswerAt, 0 = not at all. On average over clients, of whom those with long prompts need not have long answers, growth by prompt is less
 
 	MixDrift  float64 // amplitude of the daily wave of logit(ShortShare), common to all models
 	MixNoise  float64 // standard deviation of its random part
@@ -95,20 +95,20 @@ func DefaultParams() Params {
 		SharedPrompt:  BlockTokens,
 
 		MeanInput:    4292,
-		GeoMeanInput: 3204,
+		GeoMeanInput: 3211,
 		InputSigma:   1.45,
-		GeoOutput:    965,
+		GeoOutput:    1005,
 		OutputSpread: 0.3,
 		OwnTokens:    0.2,
 		ShortShare:   0.47,
-		ShortMedian:  276,
+		ShortMedian:  340.9,
 		ShortSigma:   0.9,
 		LongMedian:   647,
-		LongSigma:    1.62,
-		AnswerGrowth: 1,
+		LongSigma:    1.65,
+		AnswerGrowth: 1.2,
 
-		MixDrift:  0.54,
-		MixNoise:  0.2,
+		MixDrift:  0.5077,
+		MixNoise:  0.2167,
 		MixHours:  3,
 		MixPhaseH: 21.5,
 	}
