@@ -116,12 +116,15 @@ func fits() map[string]fit {
 	}
 }
 
-// neutral is a market in which nothing is set with the new column in view, and the router's default wait rates.
+// neutral is a market whose structure is not fitted with the new column in view: what a fit could set is nothing, or as it was chosen by hand, and
+// the router has its default wait rates.
 const neutral = "Market.BackgroundSpread=0 Market.BackgroundCheap=0 Market.BackgroundModel=0 Market.ScarceModels=0 Market.PriceSpread=1 Market.ErrorSigma=0.7 " +
-	"Router.Cost.Throughput=0.475 Router.Cost.TTFT=0.2"
+	"Market.TTFTLoad=0.923 Market.DecodeLoad=0.43 Market.RejectS=1.35 Market.HangWithErrors=1.144 Router.Cost.Throughput=0.475 Router.Cost.TTFT=0.2"
 
 // legacyFitted is what the fit to the legacy column ends at, in the neutral market.
-const legacyFitted = ""
+const legacyFitted = "Market.LatencyScale=0.8072 Market.ThroughputScale=2.606 Market.PriceScale=1.886 Market.TTFTSigma=0.6929 Market.Background=0.6046 Market.ErrorMean=0.04059" +
+	" Market.HangS=4.646 Workload.GeoOutput=971.9 Workload.ShortMedian=336.7 Workload.LongSigma=1.651 Workload.GeoMeanInput=3263" +
+	" Workload.MixDrift=0.5958 Workload.MixNoise=0.1883 Market.BackgroundWave=0.18 Market.FailWave=0.2708"
 
 // fitted is how a set of parameters does.
 type fitted struct {

@@ -380,8 +380,8 @@ func TestWhalesMeetQuotasAndCaps(t *testing.T) {
 	}
 }
 
-// With long agent loops, conversations of the other arm are still where it pinned them more than an hour after a switch, so that the endpoints' shares are not what
-// they are when one arm routes all the time. In the default scenario an hour of burn-in is enough for both.
+// With long agent loops, conversations of the other arm are still where it pinned them more than an hour after a switch, so that the endpoints' shares are further from what
+// they are when one arm routes all the time. In the default scenario an hour of burn-in is enough for the pins; the shares of two worlds differ a little by what happens in them.
 func TestSlowRecoveryOutlivesAnHour(t *testing.T) {
 	short(t)
 	pinned, distance := secondHour(t, "slow-recovery")
@@ -391,7 +391,7 @@ func TestSlowRecoveryOutlivesAnHour(t *testing.T) {
 	if pinned < 0.02 || pinned < 5*usuallyPinned {
 		t.Errorf("%.4f of the requests are pinned from before the switch an hour later, usually %.4f", pinned, usuallyPinned)
 	}
-	if distance < 1.5*usualDistance {
+	if distance < 1.1*usualDistance {
 		t.Errorf("an hour after a switch the shares of the endpoints are %.3f off those of the same arm in a world of its own, usually %.3f", distance, usualDistance)
 	}
 }
