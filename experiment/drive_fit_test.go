@@ -30,7 +30,8 @@ func weekPlan(t testing.TB, days int, seed uint64) Plan {
 
 // TestLook prints the levels of a week beside the published ones, with parameters changed by hand. With SWITCHBACK_WORLDS
 // set it compares all-control with all-treatment, which is the true effect, instead of the arms of a switchback. SWITCHBACK_SEED is 7 unless it is set;
-// with SWITCHBACK_REDRAW the seed has a market of its own. SWITCHBACK_LOOK=legacy is the market that is fitted to the legacy column alone.
+// with SWITCHBACK_REDRAW the seed has a market of its own. The word legacy stands for the market that is fitted to
+// the legacy column alone; with SameArms=1 the legacy router is compared with itself.
 //
 //	SWITCHBACK_LOOK=Market.Headroom=30 SWITCHBACK_WORLDS=1 go test ./experiment -run TestLook -v -timeout 1h
 func TestLook(t *testing.T) {
@@ -45,11 +46,7 @@ func TestLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := os.Getenv("SWITCHBACK_LOOK")
-	if settings == "legacy" {
-		settings = neutral + " " + legacyFitted
-	}
-	adjust(t, &scenario, settings)
+	adjust(t, &scenario, strings.Replace(os.Getenv("SWITCHBACK_LOOK"), "legacy", neutral+" "+legacyFitted, 1))
 	if os.Getenv("SWITCHBACK_REDRAW") != "" {
 		scenario.Draw = 0
 	}
@@ -387,6 +384,8 @@ func adjust(t testing.TB, s *Scenario, list string) {
 		switch v := setting(t, s, path); v.Kind() {
 		case reflect.Float64:
 			v.SetFloat(x)
+		case reflect.Bool:
+			v.SetBool(x != 0)
 		default:
 			v.SetInt(int64(x))
 		}
