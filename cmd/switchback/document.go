@@ -240,7 +240,7 @@ func (c *config) lacks(h reports.Health, f facts) []stats.Warning {
 		rejects += file.Rejects
 		lines += file.Rows + file.Rejects + file.Skipped
 	}
-	if text := unread(rejects, lines, "lines", c.Logs.MaxRejects); text != "" {
+	if text := unread(rejects, lines, "lines", "--max-rejects", c.Logs.MaxRejects); text != "" {
 		add(codeUnread, "%s", text)
 	}
 	return lacks

@@ -97,6 +97,8 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 	if err != nil {
 		return played{}, err
 	}
+	unreadable := lackingTokens(r.load, found.Unreadable)
+	found.NoTokens, found.Unreadable = found.NoTokens+found.Unreadable-unreadable, unreadable
 	c := &j.config
 	window := fmt.Sprintf("%s to %s", start.UTC().Format(time.RFC3339), end.UTC().Format(time.RFC3339))
 	var left []string
@@ -120,7 +122,7 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 				lacking = value
 			}
 			span += "; " + lacking
-			hint = "a replay needs input_tokens and output_tokens of at least 1; docs/log-format.md says which columns they are read from"
+			hint = tokensHint
 		}
 		return played{}, usageError(hint, "%s: no usable row in %s: %s", c.file.placeOf("workload.trace"), c.Workload.Trace, span)
 	}
@@ -134,6 +136,8 @@ func (j *job) replayedLog(ctx context.Context, r replay, start, end time.Time) (
 	}
 	return played{found.Requests, []string{note}, unreadReplay(r.load, found.Unreadable, c.Workload.MaxRejects)}, nil
 }
+
+const tokensHint = "a replay needs input_tokens and output_tokens of at least 1; docs/log-format.md says which columns they are read from"
 
 // standIns reads the models that stand in for others, by the name in the log.
 func standIns(texts []string) (map[string]string, error) {

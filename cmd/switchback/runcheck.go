@@ -241,13 +241,16 @@ func (k *runCheck) readable(heads []ingest.FileHead, key string) {
 	c := &k.config
 	place, text := "", ""
 	if c.simulated() {
+		requests = lackingTokens(report, requests)
 		place, text = c.file.placeOf(key), unreadReplay(report, requests, c.Workload.MaxRejects)
 	} else {
-		text = unread(report.Rejects, report.Lines(), "lines", c.Logs.MaxRejects)
+		text = unread(report.Rejects, report.Lines(), "lines", "--max-rejects", c.Logs.MaxRejects)
 	}
 	switch {
 	case report.Rows == 0:
 		k.fault(unreadError(report, place))
+	case c.simulated() && requests == report.Rows && part == "":
+		k.fault(usageError(tokensHint, "%s: no usable row in %s: %s", place, c.Workload.Trace, unreadTokens(report)))
 	case text != "":
 		k.lacks = &ExitError{Code: exitIncomplete, Err: fmt.Errorf("the report will be incomplete%s: %s", part, text), Hint: "mend the log, or allow more with --max-rejects"}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"switchback/ingest"
@@ -73,18 +74,18 @@ func mostRejected(report ingest.LoadReport) rejection {
 	return found
 }
 
-// unread says that more of the lines cannot be read than the limit, which was checked, allows; "" when not.
-func unread(rejects, lines int64, what, limit string) string {
+// unread says that more of the lines cannot be read than the limit, which was checked and is set by that name, allows; "" when not.
+func unread(rejects, lines int64, what, name, limit string) string {
 	if l, err := ingest.ParseRejectLimit(limit); err != nil || !l.Exceeded(rejects, lines) {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s %s cannot be read, more than --max-rejects %s allows", thousands(rejects), thousands(lines), what, limit)
+	return fmt.Sprintf("%s of %s %s cannot be read, more than %s %s allows", thousands(rejects), thousands(lines), what, name, limit)
 }
 
 // unreadReplay is unread for a log that is replayed, of which so many requests lack tokens that cannot be read. It names
 // what is unreadable.
 func unreadReplay(report ingest.LoadReport, requests int64, limit string) string {
-	text := unread(report.Rejects+requests, report.Lines(), "lines of the replayed log", limit)
+	text := unread(report.Rejects+requests, report.Lines(), "lines of the replayed log", "workload.max_rejects", limit)
 	if text == "" {
 		return ""
 	}
@@ -101,12 +102,29 @@ func unreadReplay(report ingest.LoadReport, requests int64, limit string) string
 	return text
 }
 
+// tokenColumns are what a replay needs of a row besides its time and model.
+func tokenColumns() []string { return []string{"input_tokens", "output_tokens"} }
+
+// lackingTokens returns how many of so many requests that lack tokens, and have some value that cannot be read, can lack them for
+// that reason. Rows do not say which of their values it was.
+func lackingTokens(report ingest.LoadReport, requests int64) int64 {
+	values := int64(0)
+	for _, f := range report.Files {
+		for _, u := range f.Unread {
+			if slices.Contains(tokenColumns(), u.Column) {
+				values += u.N
+			}
+		}
+	}
+	return min(requests, values)
+}
+
 // unreadTokens returns the first number of tokens that could not be read, with its place, "" when all could.
 func unreadTokens(report ingest.LoadReport) string {
 	for _, f := range report.Files {
 		var first ingest.UnreadField
 		for _, u := range f.Unread {
-			if (u.Column == "input_tokens" || u.Column == "output_tokens") && (first.N == 0 || u.Line < first.Line) {
+			if slices.Contains(tokenColumns(), u.Column) && (first.N == 0 || u.Line < first.Line) {
 				first = u
 			}
 		}
