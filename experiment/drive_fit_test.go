@@ -113,8 +113,8 @@ func fits() map[string]fit {
 	}
 }
 
-// neutral is a market whose structure is not fitted with the new column in view: what a fit could set is nothing, or as it was chosen by hand, and
-// the router has its default wait rates.
+// neutral is a market whose structure is not fitted with the new column in view: what a fit could set is nothing, or has the value of an earlier
+// calibration where nothing would make no market; and the router has its default wait rates.
 const neutral = "Market.BackgroundSpread=0 Market.BackgroundCheap=0 Market.BackgroundModel=0 Market.ScarceModels=0 Market.PriceSpread=1 Market.ErrorSigma=0.7 " +
 	"Market.TTFTLoad=0.923 Market.DecodeLoad=0.43 Market.RejectS=1.35 Market.HangWithErrors=1.144 Router.Cost.Throughput=0.475 Router.Cost.TTFT=0.2"
 
